@@ -3,7 +3,8 @@
 --- whatever else the machine does hits both. See docs/performance.md.
 ---
 ---   ./dev bench [--quick] [--json] [--baseline FILE] [--save] [--record]
----               [--beside] [--frame] [sqlite | postgres]
+---               [--beside] [--frame] [--trust] [--counts]
+---               [sqlite | postgres]
 ---
 ---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7,
 ---                   W7_single, each
@@ -15,7 +16,10 @@
 ---                   relayed; with --beside alone
 ---   frame.lua       ticks of two milliseconds, sixty a second; with --frame
 ---                   alone
----   counts.lua      allocations, instructions, what a small change writes
+---   trust.lua       a step of a trusted, a limited and an isolated workflow;
+---                   with --trust alone
+---   counts.lua      allocations, instructions, what a small change writes;
+---                   with --counts alone, of a step of W1 and of W2
 ---   targets.lua     what is aimed at
 ---   baseline.lua    what is worse or better than it was
 ---   peers.lua       other engines, when PAWL_PEERS names a kit that runs them
@@ -52,6 +56,7 @@ local stores = require "stores"
 local system = require "system_calls"
 local targets = require "targets"
 local throughput = require "throughput"
+local trust = require "trust"
 
 --- rounds: of all measures that take turns; one, five: instances of W2, W1;
 --- raw: steps of the raw program; finished, timers, asleep: rows to be beside;
@@ -59,6 +64,7 @@ local throughput = require "throughput"
 --- probe: instances under observation, few and many;
 --- record: finished ones in the record, whose tenth waits beside;
 --- live, frames: instances and frames of that; paced: sixty a second.
+--- trust: instances of each drain, so many times (trust_rounds).
 --- beside: instances of W1 in each turn beside what works on that, so many
 --- seconds at most (patience); rate: events a second that are relayed.
 local SIZES = {
@@ -67,18 +73,20 @@ local SIZES = {
     cold = 40, finished = 1000000, timers = 100000, depth = 7, asleep = 1000000,
     probe = { 128, 384 }, changes = 40,
     record = 1000000, beside = 2000, patience = 270, rate = 400,
-    live = 10000, frames = 3600, paced = true },
+    live = 10000, frames = 3600, paced = true, trust = 500,
+    trust_rounds = 15 },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 1000,
     bulk = 10000, items = 2000, events = 2000, waiting = 4000, latency = 20,
     cold = 20, finished = 100000, timers = 10000, depth = 5, asleep = 100000,
     probe = { 64, 192 }, changes = 20,
     record = 100000, beside = 500, patience = 150, rate = 200,
-    live = 10000, frames = 1200, paced = true },
+    live = 10000, frames = 1200, paced = true, trust = 300,
+    trust_rounds = 9 },
   tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,
     items = 20, events = 20, waiting = 4, latency = 2, cold = 1, finished = 50,
     timers = 5, depth = 1, asleep = 50, probe = { 4, 8 }, changes = 2,
     record = 100, beside = 20, patience = 60, rate = 200,
-    live = 40, frames = 20 },
+    live = 40, frames = 20, trust = 4, trust_rounds = 1 },
 }
 
 --- Those that take turns, in this order.
@@ -98,13 +106,13 @@ local ROUND = {
 
 local function say(...) io.stderr:write(string.format(...), "\n") end
 
---- All rounds, summed up by measure.
-local function in_turns(bench, store, size)
+--- All rounds of these, summed up by measure.
+local function in_turns(bench, store, size, measures)
   local samples, out = {}, {}
   store:raw "setup"
   for i = 1, size.rounds do
     local took = {}
-    for k, measure in ipairs(ROUND) do
+    for k, measure in ipairs(measures) do
       local name, began = measure[1], mono()
       samples[name] = samples[name] or {}
       samples[name][i] = measure[2](bench, store, size)
@@ -113,7 +121,7 @@ local function in_turns(bench, store, size)
     say("%s: round %d of %d: %s", store.name, i, size.rounds,
       table.concat(took, ", "))
   end
-  for _, measure in ipairs(ROUND) do
+  for _, measure in ipairs(measures) do
     local list = samples[measure[1]]
     if list[1] then out[measure[1]] = report.sum_up(list, measure[3]) end
   end
@@ -125,6 +133,7 @@ local ALONE = {
   { "record", record.measure, "a record of %d" },
   { "beside", beside.measure, "beside who prunes and relays, a record of %d" },
   { "frame", frame.measure, "frames" },
+  { "trust", trust.measure, "levels of trust" },
 }
 
 --- Of these what is asked for, or else all.
@@ -141,12 +150,23 @@ local function measure_alone(bench, store, size, options)
   return out
 end
 
-local function measure_store(bench, store, size)
-  local out = in_turns(bench, store, size)
+local function add_counts(bench, store, size, out)
   say("%s: counts", store.name)
   for workload, told in pairs(counts.of_a_step(bench, store, size)) do
     for name, value in pairs(told) do out[workload][name] = value end
   end
+end
+
+--- What a step takes, which does not hang on what else the machine does.
+local function measure_counts(bench, store, size)
+  local out = in_turns(bench, store, size, { ROUND[1], ROUND[2] })
+  add_counts(bench, store, size, out)
+  return out
+end
+
+local function measure_store(bench, store, size)
+  local out = in_turns(bench, store, size, ROUND)
+  add_counts(bench, store, size, out)
   out[store.bytes_name:gsub("per_$", "small_change")] =
     counts.small_change(bench, store, size)
   if store.name == "sqlite" then
@@ -170,18 +190,21 @@ end
 
 local function usage(problem)
   say("bench: %s\nusage: bench [--quick] [--json] [--baseline FILE] [--save] "
-    .. "[--record]\n             [--beside] [--frame] [sqlite | postgres]",
+    .. "[--record]\n             [--beside] [--frame] [--trust] [--counts] "
+    .. "[sqlite | postgres]",
     problem)
   os.exit(2)
 end
 
 --- Options that stand for themselves.
-local FLAGS = { ["--json"] = "json", ["--save"] = "save" }
+local FLAGS = { ["--json"] = "json", ["--save"] = "save",
+  ["--counts"] = "counts" }
 for _, one in ipairs(ALONE) do FLAGS["--" .. one[1]] = one[1] end
 
 --- What follows from them.
 local function complete(options)
   if #options.stores == 0 then options.stores = { "postgres", "sqlite" } end
+  options.is_part = options.counts
   for _, one in ipairs(ALONE) do
     options.is_part = options.is_part or options[one[1]]
   end
@@ -220,6 +243,11 @@ local function open_store(name, dir)
     or usage "PAWL_BENCH_PG is not set; run ./dev bench")
 end
 
+local function measure_part(bench, store, size, options)
+  if options.counts then return measure_counts(bench, store, size) end
+  return measure_alone(bench, store, size, options)
+end
+
 local function measure_all(options, results)
   local dir <close> = system.scratch()
   local size = SIZES[options.size]
@@ -228,7 +256,7 @@ local function measure_all(options, results)
   for _, name in ipairs(options.stores) do
     local store <close> = open_store(name, dir.path)
     results[name] = options.is_part
-      and measure_alone(bench, store, size, options)
+      and measure_part(bench, store, size, options)
       or measure_store(bench, store, size)
     results[name].version, results[name].settings = store.version,
       store.settings

@@ -114,6 +114,7 @@ local function measure(url, kind, size)
   game.now = game.now + 1
   local before = stores.written()
   local out = draw(engine, game, size)
+  assert(engine:save()) -- what is grouped is written, too
   out.bytes_per_step = (stores.written() - before) / math.max(out.steps, 1)
   while assert(engine:tick(1)).next_due == 0 do end -- nothing is due any more
   out.idle_us = median(size.frames, function() engine:tick(BUDGET) end)

@@ -91,6 +91,9 @@ end
 
 ---- asking ------------------------------------------------------------------
 
+--- What finds nothing, and how many of each there are.
+local function found(...) return { assert(...) } end
+
 --- Each is asked of an engine, by name.
 ---@type table<string, fun(engine: pawl.Engine, some: string): any, any>
 record.questions = {
@@ -104,6 +107,35 @@ record.questions = {
   list_range = function(engine)
     return engine:list { attributes = { amount = { ">=", 70, "<", 80 } } }
   end,
+  list_node = function(engine)
+    return engine:list { status = "waiting", node = "wait" }
+  end,
+  list_no_node = function(engine)
+    return found(engine:list { status = "waiting", node = "nowhere" })
+  end,
+  list_error = function(engine)
+    return found(engine:list { status = "failed", error_code = "bank.3" })
+  end,
+  list_due = function(engine)
+    return found(engine:list { due_before = engine:now() })
+  end,
+  list_correlation = function(engine)
+    return found(engine:list { correlation = "nobody's" })
+  end,
+  list_business_key = function(engine)
+    return found(engine:list { business_key = "nobody*" })
+  end,
+  list_tenant = function(engine)
+    return found(engine:list { tenant = "nobody" })
+  end,
+  tally_status = function(engine)
+    return engine:tally { group_by = "status" }
+  end,
+  tally_error = function(engine)
+    return engine:tally { group_by = "error" }
+  end,
+  audit = function(engine) return found(engine:audit { by = "nobody" }) end,
+  executors = function(engine) return found(engine.executors:list {}) end,
   get = function(engine, some) return engine:get(some) end,
   history = function(engine, some) return engine:history(some) end,
   tasks = function(engine) return engine.tasks:list { role = "manager" } end,
@@ -122,7 +154,8 @@ local function ask(store)
     local times = {}
     for i = 1, TIMES do
       local began = mono()
-      assert(next(assert(question(engine, some))), name)
+      local answer = assert(question(engine, some))
+      assert(next(answer), name)
       times[i] = (mono() - began) * 1e3
     end
     out[name] = report.median(times)
@@ -135,10 +168,10 @@ end
 local function prune(store)
   local engine <close> = assert(pawl.open(store.url))
   local began = mono()
-  local found = assert(engine:prune { retain = record.HALF,
+  local gone = assert(engine:prune { retain = record.HALF,
     published = record.HALF })
-  return { instances = found.instances.removed, seconds = mono() - began,
-    longest_ms = found.longest_us / 1e3 }
+  return { instances = gone.instances.removed, seconds = mono() - began,
+    longest_ms = gone.longest_us / 1e3 }
 end
 
 ---@return table  milliseconds by question, how long the filling took, of how

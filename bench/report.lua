@@ -174,6 +174,12 @@ local function record_lines(found, lines)
   pruned_line(found.pruned, lines)
 end
 
+local function trust_lines(t, lines)
+  lines[#lines + 1] = ("  trust: a step %.1f us trusted, %.1f limited, "
+    .. "%.1f isolated: %.2f of limited"):format(t.trusted_us, t.limited_us,
+    t.isolated_us, t.isolated_ratio)
+end
+
 local function beside_lines(found, lines)
   lines[#lines + 1] = ("            claims %s/s, ratio %.2f; of elsewhere %.2f")
     :format(number(found.claims), found.claims_ratio,
@@ -211,6 +217,7 @@ local function store_lines(name, measures, lines)
   end
   if measures.beside then beside_lines(measures.beside, lines) end
   if measures.record then record_lines(measures.record, lines) end
+  if measures.trust then trust_lines(measures.trust, lines) end
 end
 
 --- Microseconds of a tick, and the share that was late by a millisecond.

@@ -7,23 +7,53 @@
 #   pawl_lua           liblua 5.4 (not for the Lua module)
 #   PAWL_LUA           a Lua 5.4 interpreter, for the generator
 #
+# With PAWL_LUA_SOURCE and PAWL_SQLITE_SOURCE those two are compiled along,
+# whole folders of other people's sources, as for a device that has no packages:
+#
+#   PAWL_OWN_LUA, PAWL_OWN_SQLITE   their objects, for all that is linked
+#
 # `find_package(Lua)` and `pkg-config lua` are no use here: both happily
 # answer with another version than the one asked for.
 
-find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
+if(NOT PAWL_SQLITE_SOURCE OR PAWL_POSTGRES OR
+   NOT (PAWL_LUA_SOURCE OR LUA_INCDIR))
+  find_package(PkgConfig REQUIRED)
+endif()
 
 add_library(pawl_dependencies INTERFACE)
 add_library(pawl_libraries INTERFACE)
 add_library(pawl_lua INTERFACE)
+set(PAWL_REQUIRES "") # what pawl.pc names
+
+# Not our sources, and not for our warnings.
+function(pawl_compile_along target folder)
+  add_library(${target} OBJECT ${ARGN})
+  target_include_directories(${target} SYSTEM PRIVATE ${folder})
+  target_compile_options(${target} PRIVATE -w -ffunction-sections
+                         -fdata-sections ${PAWL_SMALL_FLAGS})
+  target_include_directories(pawl_dependencies SYSTEM INTERFACE
+                             $<BUILD_INTERFACE:${folder}>)
+endfunction()
 
 # ---- Lua --------------------------------------------------------------------
 
-if(NOT LUA_INCDIR OR NOT PAWL_MODULE_ONLY)
+if(PAWL_LUA_SOURCE)
+  file(GLOB sources ${PAWL_LUA_SOURCE}/l*.c)
+  list(FILTER sources EXCLUDE REGEX "/(lua|luac|ltests)\\.c$")
+  pawl_compile_along(pawl_own_lua ${PAWL_LUA_SOURCE} ${sources})
+  # Visible where a program wants it to be; libpawl.so's list hides it.
+  target_compile_definitions(pawl_own_lua PRIVATE LUA_USE_POSIX LUA_USE_DLOPEN)
+  set_target_properties(pawl_own_lua PROPERTIES C_VISIBILITY_PRESET default)
+  set(PAWL_OWN_LUA $<TARGET_OBJECTS:pawl_own_lua>)
+  set(LUA_INCDIR ${PAWL_LUA_SOURCE})
+  set(PAWL_LUA_IS_SHARED ON) # C modules find it in the command, as if it were
+elseif(NOT LUA_INCDIR OR NOT PAWL_MODULE_ONLY)
   foreach(name lua5.4 lua54 lua-5.4 lua)
     pkg_check_modules(PAWL_PC_LUA QUIET ${name}>=5.4 ${name}<5.5)
     if(PAWL_PC_LUA_FOUND)
-      set(PAWL_LUA_PACKAGE ${name}) # pawl.pc names it
+      set(PAWL_LUA_PACKAGE ${name})
+      list(APPEND PAWL_REQUIRES ${name})
       break()
     endif()
   endforeach()
@@ -90,10 +120,26 @@ endif()
 
 # ---- databases --------------------------------------------------------------
 
-pkg_check_modules(PAWL_SQLITE REQUIRED IMPORTED_TARGET sqlite3>=3.35)
-target_include_directories(pawl_dependencies SYSTEM INTERFACE
-                           ${PAWL_SQLITE_INCLUDE_DIRS})
-target_link_libraries(pawl_libraries INTERFACE PkgConfig::PAWL_SQLITE)
+if(PAWL_SQLITE_SOURCE)
+  pawl_compile_along(pawl_own_sqlite ${PAWL_SQLITE_SOURCE}
+                     ${PAWL_SQLITE_SOURCE}/sqlite3.c)
+  # What pawl asks of it, and what a small one leaves out: nobody else uses it.
+  target_compile_definitions(pawl_own_sqlite PRIVATE
+    SQLITE_DQS=0 SQLITE_DEFAULT_MEMSTATUS=0 SQLITE_LIKE_DOESNT_MATCH_BLOBS
+    SQLITE_OMIT_DEPRECATED
+    SQLITE_OMIT_SHARED_CACHE SQLITE_OMIT_LOAD_EXTENSION SQLITE_THREADSAFE=2
+    SQLITE_OMIT_COMPLETE SQLITE_OMIT_GET_TABLE SQLITE_OMIT_TCL_VARIABLE
+    SQLITE_OMIT_TRACE SQLITE_OMIT_UTF16 SQLITE_UNTESTABLE
+    SQLITE_USE_ALLOCA SQLITE_ENABLE_MATH_FUNCTIONS)
+  set_target_properties(pawl_own_sqlite PROPERTIES C_EXTENSIONS ON)
+  set(PAWL_OWN_SQLITE $<TARGET_OBJECTS:pawl_own_sqlite>)
+else()
+  pkg_check_modules(PAWL_SQLITE REQUIRED IMPORTED_TARGET sqlite3>=3.35)
+  list(APPEND PAWL_REQUIRES sqlite3)
+  target_include_directories(pawl_dependencies SYSTEM INTERFACE
+                             ${PAWL_SQLITE_INCLUDE_DIRS})
+  target_link_libraries(pawl_libraries INTERFACE PkgConfig::PAWL_SQLITE)
+endif()
 
 if(PAWL_POSTGRES)
   pkg_check_modules(PAWL_PQ QUIET IMPORTED_TARGET libpq>=14)

@@ -8,8 +8,22 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON) # for clang-tidy
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 
+# What nobody calls is left out by the program's linker; tables for exceptions,
+# which C has none of, are not made.
+set(PAWL_SMALL_FLAGS "")
+if(PAWL_SMALL)
+  set(PAWL_SMALL_FLAGS -ffunction-sections -fdata-sections
+      -fno-asynchronous-unwind-tables -fno-unwind-tables)
+endif()
+
 add_library(pawl_flags INTERFACE)
 target_compile_definitions(pawl_flags INTERFACE PAWL_BUILDING)
+# Assertions stay in: an engine that has lost its footing must not commit.
+target_compile_options(pawl_flags INTERFACE -UNDEBUG)
+if(PAWL_SMALL)
+  target_compile_definitions(pawl_flags INTERFACE PAWL_SMALL)
+  target_compile_options(pawl_flags INTERFACE ${PAWL_SMALL_FLAGS})
+endif()
 target_compile_options(pawl_flags INTERFACE
   -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wconversion -Wno-sign-conversion -Wformat=2 -Wundef -Wvla
@@ -34,7 +48,9 @@ if(PAWL_SANITIZE)
     -fno-omit-frame-pointer)
   target_link_options(pawl_flags INTERFACE -fsanitize=${PAWL_SANITIZE})
 elseif(NOT APPLE)
-  target_compile_options(pawl_flags INTERFACE -fstack-protector-strong)
+  if(NOT PAWL_SMALL)
+    target_compile_options(pawl_flags INTERFACE -fstack-protector-strong)
+  endif()
   target_link_options(pawl_flags INTERFACE -Wl,-z,relro,-z,now)
 endif()
 
@@ -43,7 +59,7 @@ function(pawl_export_only target map)
   if(APPLE)
     return() # hidden visibility has to do
   endif()
-  set(path ${CMAKE_SOURCE_DIR}/${map})
+  set(path ${PROJECT_SOURCE_DIR}/${map})
   target_link_options(${target} PRIVATE -Wl,--version-script=${path})
   set_target_properties(${target} PROPERTIES LINK_DEPENDS ${path})
 endfunction()

@@ -7,7 +7,7 @@ if(CMAKE_CROSSCOMPILING)
   return()
 endif()
 
-set(PAWL_PAGES ${CMAKE_BINARY_DIR}/pages)
+set(PAWL_PAGES ${PROJECT_BINARY_DIR}/pages)
 install(CODE "
   set(pages \"${PAWL_PAGES}\")
   file(MAKE_DIRECTORY \${pages})

@@ -5,13 +5,13 @@
 # spec/fuzz/seeds/NAME; with PAWL_FUZZ it is a libFuzzer program instead.
 
 function(pawl_add_check target source)
-  add_executable(${target} ${source})
+  add_executable(${target} ${source} ${PAWL_OWN_LUA} ${PAWL_OWN_SQLITE})
   target_link_libraries(${target} PRIVATE pawl_core pawl_lua pawl_libraries)
-  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/spec/c)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/spec/c)
 endfunction()
 
 file(GLOB_RECURSE parts CONFIGURE_DEPENDS RELATIVE
-     ${CMAKE_SOURCE_DIR}/spec/c/rules spec/c/rules/*_test.c)
+     ${PROJECT_SOURCE_DIR}/spec/c/rules spec/c/rules/*_test.c)
 set(list "")
 foreach(part ${parts})
   string(REGEX REPLACE "\\.c$" "" name ${part})
@@ -19,17 +19,19 @@ foreach(part ${parts})
   string(APPEND list "PART(${name})\n")
 endforeach()
 file(CONFIGURE OUTPUT ${PAWL_GENERATED_DIR}/rules_parts.h CONTENT "${list}")
-list(TRANSFORM parts PREPEND ${CMAKE_SOURCE_DIR}/spec/c/rules/)
+list(TRANSFORM parts PREPEND ${PROJECT_SOURCE_DIR}/spec/c/rules/)
 
 file(GLOB sources CONFIGURE_DEPENDS spec/c/*_test.c)
 foreach(source ${sources})
   get_filename_component(name ${source} NAME_WE)
   pawl_add_check(${name} ${source})
   set_target_properties(${name} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/spec/c)
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/spec/c)
   add_test(NAME ${name} COMMAND ${name}
-           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  # what isolated workflows run in
+  set_tests_properties(${name} PROPERTIES
+    ENVIRONMENT PAWL_HELPER=${PROJECT_BINARY_DIR}/pawl)
 endforeach()
 target_sources(rules_test PRIVATE ${parts})
 
@@ -38,7 +40,7 @@ foreach(source ${sources})
   get_filename_component(name ${source} NAME_WE)
   pawl_add_check(${name} ${source})
   set_target_properties(${name} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/spec/fuzz)
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/spec/fuzz)
   if(PAWL_FUZZ)
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
@@ -51,8 +53,7 @@ foreach(source ${sources})
     message(FATAL_ERROR "spec/fuzz/seeds/${subject} has no seeds for ${name}")
   endif()
   add_test(NAME ${name} COMMAND ${name} ${seeds}
-           WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endforeach()
 
 # The program of the manual, against the library that a user would link.
@@ -60,7 +61,7 @@ add_executable(example_embed examples/embed/main.c)
 target_link_libraries(example_embed PRIVATE pawl_flags pawl_shared)
 target_include_directories(example_embed PRIVATE src)
 add_test(NAME example_embed
-         COMMAND example_embed ${CMAKE_SOURCE_DIR}/examples/01_hello.lua)
+         COMMAND example_embed ${PROJECT_SOURCE_DIR}/examples/01_hello.lua)
 
 if(PAWL_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")

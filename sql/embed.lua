@@ -1,14 +1,17 @@
 --- Makes C tables of sql/ and lua/, so that one binary runs with no files
 --- beside it:
 ---
----   lua5.4 sql/embed.lua <source root> <out dir>
+---   lua5.4 sql/embed.lua <source root> <out dir> [small]
+---
+--- small: SQL is packed (pack.lua), where src/store/sqltext.h says how.
 ---
 ---   pawl_sql.h  PAWL_STMT_..., structs of arguments and rows (store/stmt.h),
 ---               PAWL_SHOWN_..., PAWL_COLUMNS_... (fragments.lua)
 ---   pawl_sql.c  pawl_stmts, and each dialect's statements and migrations
 ---   pawl_lua.h  pawl_lua_source
----   pawl_lua.c  the modules of lua/pawl (not lua/pawl/meta), as text and as
+---   pawl_lua.c  the modules of lua/pawl that the library has, as text and as
 ---               what the Lua that runs this makes of it
+---   pawl_cli.c  those of lua/pawl/cli, likewise: the command's alone
 ---
 --- The .c files include "store/stmt.h": compile them with -I<root>/src and
 --- -I<out dir>. The output depends on the files' names and text alone, and on
@@ -45,12 +48,14 @@ local MAX_ARGS = 64 -- PAWL_MAX_ARGS
 local OWN = arg[0]:match("^(.*/)") or ""
 local fragments = assert(loadfile(OWN .. "fragments.lua"))()
 local shared = assert(loadfile(OWN .. "shared.lua"))()
+local pack = assert(loadfile(OWN .. "pack.lua"))()
 
 --- A folder below sql/ is a dialect; its dialect.lua (beside this file) says
 --- what is its own.
 ---@class embed.Dialect
 ---@field name string      the folder
 ---@field is_first boolean?  declares the arguments and rows of all
+---@field needs string?    what a build without its driver does not define
 ---@field sign string      in front of an argument's number
 ---@field has_dollar_quotes boolean?  $$ and $tag$ are quotes
 ---@field no_run string?   why `-- run:` is refused
@@ -641,7 +646,7 @@ local function columns_lists(dialect)
   return table.concat(out)
 end
 
-local function header(dialects, names)
+local function header(dialects, names, is_small)
   local statements = dialects[1].statements
   local out = { banner("pawl_sql.h") }
   local function add(...) out[#out + 1] = (...):format(select(2, ...)) end
@@ -656,6 +661,7 @@ local function header(dialects, names)
   add("#ifndef PAWL_SQL_H\n#define PAWL_SQL_H\n\n#define PAWL_DIALECTS(X)")
   for _, dialect in ipairs(dialects) do add(" X(%s)", dialect.name) end
   add("\n\n")
+  if is_small then add("#define PAWL_SQL_PACKED\n\n") end
   out[#out + 1] = columns_lists(dialects[1])
   add("typedef enum pawl_stmt {\n")
   for _, name in ipairs(names) do add("  PAWL_STMT_%s,\n", name) end
@@ -699,30 +705,75 @@ local function params_name(stmt, key)
   return (stmt.shares[key] or stmt.name) .. "_" .. key
 end
 
-local function statements_table(dialect, statements, names)
+local function plain(text) return ("{%s}"):format(literal(text, "    ")) end
+
+--- Numbers of 16 bits, a dozen a line.
+local function numbers(all)
+  return (table.concat(all, ","):gsub(("[^,]*,"):rep(12), "%0\n  "))
+end
+
+--- A dialect's texts, packed: tables in C, and what is said of a text there.
+---@return string tables, fun(text: string): string said
+local function packed(dialect, names)
+  local texts, at, all, ends = {}, {}, {}, {}
+  for i, name in ipairs(names) do texts[i] = dialect.statements[name].text end
+  for _, m in ipairs(dialect.migrations) do texts[#texts + 1] = m.text end
+  local found = pack(texts)
+  for i, text in ipairs(texts) do
+    at[text] = #all
+    table.move(found.texts[i], 1, #found.texts[i], #all + 1, all)
+    all[#all + 1] = 0
+  end
+  for i, word in ipairs(found.words) do ends[i] = (ends[i - 1] or 0) + #word end
+  if ends[#ends] > 65535 then fail("sql", nil, "has too many words") end
+  local couples = {}
+  for i, pair in ipairs(found.pairs) do
+    couples[i] = ("{%d,%d}"):format(pair[1], pair[2])
+  end
+  local name = dialect.name
+  return ([[
+
+static const char words_%s[] =
+    %s;
+static const uint16_t ends_%s[] = {
+  %s};
+static const uint16_t pairs_%s[][2] = {
+  %s};
+static const uint16_t texts_%s[] = {
+  %s};
+static const pawl_packing packing_%s = {words_%s, ends_%s, %d, pairs_%s};
+]]):format(name, literal(table.concat(found.words), "    "),
+    name, numbers(ends), name,
+    table.concat(couples, ",\n  "), name, numbers(all), name, name, name,
+    #found.words, name), function(text)
+    return ("{texts_%s + %d, &packing_%s}"):format(name, at[text], name)
+  end
+end
+
+local function statements_table(dialect, statements, names, said)
   local out = { ("\nconst pawl_sql pawl_sql_%s[PAWL_NSTMTS] = {\n")
                 :format(dialect) }
   for _, name in ipairs(names) do
     local stmt = statements[name]
     out[#out + 1] = ("  {/* %s */\n    %s,\n    %d},\n"):format(
-      name, literal(stmt.text, "    "), stmt.once and 1 or 0)
+      name, said(stmt.text), stmt.once and 1 or 0)
   end
   out[#out + 1] = "};\n"
   return table.concat(out)
 end
 
-local function migrations_table(dialect, migrations)
+local function migrations_table(dialect, migrations, said)
   local out = { ("\nconst pawl_migration pawl_migrations_%s[] = {\n")
                 :format(dialect) }
   for _, m in ipairs(migrations) do
     out[#out + 1] = ('  {%d, "%s", %d,\n    %s},\n'):format(
-      m.number, m.name, m.breaking and 1 or 0, literal(m.text, "    "))
+      m.number, m.name, m.breaking and 1 or 0, said(m.text))
   end
   out[#out + 1] = "};\n"
   return table.concat(out)
 end
 
-local function source(dialects, names)
+local function source(dialects, names, is_small)
   local first = dialects[1].statements
   local out = { banner("pawl_sql.c"), LONG_TEXT,
                 '#include "store/stmt.h"\n\n#include <stddef.h>\n\n' }
@@ -740,8 +791,13 @@ local function source(dialects, names)
   end
   out[#out + 1] = "};\n"
   for _, d in ipairs(dialects) do
-    out[#out + 1] = statements_table(d.name, d.statements, names)
-    out[#out + 1] = migrations_table(d.name, d.migrations)
+    if d.needs then out[#out + 1] = ("\n#ifdef %s"):format(d.needs) end
+    local tables, said = "", plain
+    if is_small then tables, said = packed(d, names) end
+    out[#out + 1] = tables
+    out[#out + 1] = statements_table(d.name, d.statements, names, said)
+    out[#out + 1] = migrations_table(d.name, d.migrations, said)
+    if d.needs then out[#out + 1] = "#endif\n" end
   end
   out[#out + 1] = ("\nconst int pawl_nmigrations = %d;\n")
     :format(#dialects[1].migrations)
@@ -766,9 +822,11 @@ typedef struct pawl_lua_source {
   const char *made_by; /* what that Lua says it is: "Lua 5.4.6  Copyright" */
 } pawl_lua_source;
 
-/* Sorted by file. */
+/* The library's, and those that only the command has; each sorted by file. */
 extern const pawl_lua_source pawl_lua_sources[];
 extern const int pawl_lua_nsources;
+extern const pawl_lua_source pawl_cli_sources[];
+extern const int pawl_cli_nsources;
 
 #endif
 ]]
@@ -794,37 +852,79 @@ local function compiled(file, name, text)
   return string.dump(chunk)
 end
 
+--- The text without what the compiler does not look at, as far as its lines
+--- stay what they are: lines that are comments, and indentation. Where that
+--- compiles to something else, as within a long string, it is left as it is.
+local function squeezed(file, name, text)
+  local out = {}
+  for line in text:gmatch "([^\n]*)\n" do
+    out[#out + 1] = line:find "^%s*%-%-" and "" or line:match "^%s*(.*)$"
+  end
+  local small = table.concat(out, "\n") .. "\n"
+  local chunk = load(small, "=" .. name, "t")
+  local same = chunk and string.dump(chunk) == compiled(file, name, text)
+  return same and small or text
+end
+
 --- One entry of the table.
 local function lua_source(file, text, made_by)
   local name = module_name(file)
+  text = squeezed(file, name, text)
   local code = compiled(file, name, text)
-  return ('  {"%s", "%s",\n    %s,\n    %d,\n    %s,\n    %d, %s},\n'):format(
-    name, file, literal(text, "    "), #text,
-    made_by and literal(code, "    ") or "NULL", made_by and #code or 0,
-    made_by and "MADE_BY" or "NULL")
+  if not made_by then
+    return ('  {"%s", "%s",\n    %s,\n    %d, NULL, 0, NULL},\n'):format(
+      name, file, literal(text, "    "), #text)
+  end
+  return ([[
+  {"%s", "%s",
+    %s,
+    %d,
+#ifdef PAWL_SMALL
+    NULL, 0, NULL},
+#else
+    %s,
+    %d, MADE_BY},
+#endif
+]]):format(name, file, literal(text, "    "), #text, literal(code, "    "),
+    #code)
 end
 
-local function lua_sources(root)
+--- Who has a file of lua/pawl: nil, nobody.
+---@return "lua" | "cli" | nil
+local function owner(file)
+  local folder = file:match "^lua/pawl/(%w+)/"
+  if folder == "meta" then return nil end
+  return folder == "cli" and "cli" or "lua"
+end
+
+---@param whose "lua" | "cli"
+local function lua_sources(root, whose)
   local made_by, n = release(), 0
-  local out = { banner("pawl_lua.c"), LONG_TEXT, '#include "pawl_lua.h"\n' }
+  local out = { banner("pawl_" .. whose .. ".c"), LONG_TEXT,
+                '#include "pawl_lua.h"\n' }
   if made_by then
-    out[#out + 1] = ("\n#define MADE_BY %s\n"):format(literal(made_by, ""))
+    out[#out + 1] = ("\n#ifndef PAWL_SMALL\n#define MADE_BY %s\n#endif\n")
+      :format(literal(made_by, ""))
   end
-  out[#out + 1] = "\nconst pawl_lua_source pawl_lua_sources[] = {\n"
+  out[#out + 1] = ("\nconst pawl_lua_source pawl_%s_sources[] = {\n")
+    :format(whose)
   for _, file in ipairs(list(root, "lua/pawl", "lua")) do
-    if not file:find("^lua/pawl/meta/") then
+    if owner(file) == whose then
       out[#out + 1] = lua_source(file, read(root, file), made_by)
       n = n + 1
     end
   end
-  if n == 0 then fail("lua/pawl", nil, "has no Lua file") end
-  out[#out + 1] = ("};\nconst int pawl_lua_nsources = %d;\n"):format(n)
+  if n == 0 then
+    fail("lua/pawl", nil, "has no Lua file for pawl_%s.c", whose)
+  end
+  out[#out + 1] = ("};\nconst int pawl_%s_nsources = %d;\n")
+    :format(whose, n)
   return table.concat(out)
 end
 
-local function main(root, out)
-  if not root or not out then
-    fail("sql/embed.lua", nil, "usage: lua5.4 sql/embed.lua ROOT OUT")
+local function main(root, out, size)
+  if not root or not out or size and size ~= "small" then
+    fail("sql/embed.lua", nil, "usage: lua5.4 sql/embed.lua ROOT OUT [small]")
   end
   local dialects = find_dialects(root)
   local first = dialects[1] or fail("sql", nil, "has no dialect")
@@ -840,10 +940,11 @@ local function main(root, out)
   if #names == 0 then fail("sql", nil, "has no statement") end
   if #first.migrations == 0 then fail("sql", nil, "has no migration") end
 
-  write(out .. "/pawl_sql.h", header(dialects, names))
-  write(out .. "/pawl_sql.c", source(dialects, names))
+  write(out .. "/pawl_sql.h", header(dialects, names, size))
+  write(out .. "/pawl_sql.c", source(dialects, names, size))
   write(out .. "/pawl_lua.h", banner("pawl_lua.h") .. LUA_HEADER)
-  write(out .. "/pawl_lua.c", lua_sources(root))
+  write(out .. "/pawl_lua.c", lua_sources(root, "lua"))
+  write(out .. "/pawl_cli.c", lua_sources(root, "cli"))
 end
 
 main(...)

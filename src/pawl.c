@@ -33,7 +33,7 @@ const char *pawl_version(void) {
   X(history) X(audit) X(outbox_list) X(outbox_relay)                \
   X(outbox_change) X(task_list) X(task_change)                      \
   X(executor_list) X(workflow_list) X(workflow_get) X(deploy)       \
-  X(stats) X(problems) X(prune)                                       \
+  X(stats) X(problems) X(prune) X(backup)                           \
   X(workflow_change) X(workflow_transfer) X(workflow_hotfix)        \
   X(export) X(import)
 /* clang-format on */
@@ -78,7 +78,9 @@ pawl_code pawl_format(pawl_engine *engine, char **out, pawl_error *err,
   pawl_code rc = pawl_json_format(&b, format, args, err);
   va_end(args);
   if (rc == PAWL_OK) rc = pawl_buf_check(&b, err);
-  if (rc == PAWL_OK) rc = pawl_hand_out(alloc, &b, out, err);
+  if (rc == PAWL_OK)
+    rc = pawl_hand_out(engine ? pawl_engine_given(engine) : alloc, &b, out,
+                       err);
   pawl_buf_deinit(&b);
   if (engine) pawl_engine_leave(engine);
   return rc;
@@ -119,35 +121,38 @@ pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
 
 /* Runs `call` while nobody else is inside. Who gave no error gets one to fill
  * in: nobody further in asks whether there is one. `found` is FOUND's. */
-#define CALL(call)                        \
-  do {                                    \
-    pawl_error own;                       \
-    pawl_id found;                        \
-    (void)found;                          \
-    if (!err) err = &own;                 \
-    MUST(pawl_engine_enter(engine, err)); \
-    pawl_code rc = (call);                \
-    pawl_engine_leave(engine);            \
-    return rc;                            \
+#define CALL(call)                            \
+  do {                                        \
+    pawl_error own;                           \
+    pawl_id found;                            \
+    (void)found;                              \
+    if (!err) err = &own;                     \
+    MUST(pawl_engine_enter(engine, err));     \
+    pawl_code rc = (call);                    \
+    pawl_engine_tell_memory(engine, rc, err); \
+    pawl_engine_leave(engine);                \
+    return rc;                                \
   } while (0)
 
 /* The same for one that fills the buffer `b`, and hands its text out; `check`
  * says whether it may be. */
-#define ANSWER_IF(check, call)                                         \
-  do {                                                                 \
-    pawl_error own;                                                    \
-    pawl_id found;                                                     \
-    (void)found;                                                       \
-    if (!err) err = &own;                                              \
-    MUST(pawl_engine_enter(engine, err));                              \
-    const pawl_alloc *alloc = pawl_engine_alloc(engine);               \
-    pawl_buf b = {.alloc = alloc};                                     \
-    pawl_code rc = (call);                                             \
-    if (rc == PAWL_OK) rc = check(&b, err);                            \
-    if (rc == PAWL_OK && out) rc = pawl_hand_out(alloc, &b, out, err); \
-    pawl_buf_deinit(&b);                                               \
-    pawl_engine_leave(engine);                                         \
-    return rc;                                                         \
+#define ANSWER_IF(check, call)                                     \
+  do {                                                             \
+    pawl_error own;                                                \
+    pawl_id found;                                                 \
+    (void)found;                                                   \
+    if (!err) err = &own;                                          \
+    MUST(pawl_engine_enter(engine, err));                          \
+    const pawl_alloc *alloc = pawl_engine_alloc(engine);           \
+    pawl_buf b = {.alloc = alloc};                                 \
+    pawl_code rc = (call);                                         \
+    if (rc == PAWL_OK) rc = check(&b, err);                        \
+    if (rc == PAWL_OK && out)                                      \
+      rc = pawl_hand_out(pawl_engine_given(engine), &b, out, err); \
+    pawl_buf_deinit(&b);                                           \
+    pawl_engine_tell_memory(engine, rc, err);                      \
+    pawl_engine_leave(engine);                                     \
+    return rc;                                                     \
   } while (0)
 
 #define ANSWER(call) ANSWER_IF(pawl_answer_check, call)
@@ -173,8 +178,12 @@ static pawl_code write_id(const pawl_id *id, char text[37]) {
 
 /* ---- engine ---- */
 
+#define CONFIG_MOST 65536 /* bytes, in years to come */
+
 /* Who was built with another pawl.h has a shorter one, or a longer one: what it
- * lacks is as if zero, and what is not known here has to be. */
+ * lacks is as if zero, and what is not known here has to be. No compiler makes
+ * one that ends within a member, and nobody one that is so large: such a size
+ * was never set. */
 static pawl_code take_config(const pawl_config *c, pawl_config *own,
                              pawl_error *err) {
   static const pawl_config none = PAWL_CONFIG_INIT;
@@ -182,7 +191,8 @@ static pawl_code take_config(const pawl_config *c, pawl_config *own,
   *own = none;
   if (!c) return PAWL_OK;
   size_t known = c->size < sizeof *c ? c->size : sizeof *c;
-  for (size_t i = known; i < c->size; i++)
+  if (c->size % _Alignof(pawl_config) || c->size > CONFIG_MOST) known = 0;
+  for (size_t i = known; known && i < c->size; i++)
     if (((const char *)c)[i]) known = 0;
   if (known < offsetof(pawl_config, alloc))
     return pawl_fail(
@@ -206,6 +216,10 @@ pawl_code pawl_open(const char *url, const pawl_config *config,
 
 pawl_code pawl_close(pawl_engine *engine) {
   return pawl_engine_close(engine);
+}
+
+int pawl_is_new(const pawl_engine *engine) {
+  return engine && pawl_engine_is_new(engine);
 }
 
 const char *pawl_store_name(const char *url, char *out, size_t size) {
@@ -272,6 +286,28 @@ pawl_code pawl_migrations(const char *url, const pawl_config *config,
   return rc;
 }
 
+pawl_code pawl_doctor(const char *url, const pawl_config *config, char **out,
+                      pawl_error *err) {
+  pawl_config own;
+  NEEDS(out);
+  MUST(take_config(config, &own, err));
+  pawl_alloc alloc = {own.alloc, own.alloc_ud};
+  pawl_log log = {own.log, own.log_ud};
+  pawl_clock clock = {.fn = own.clock, .ud = own.clock_ud};
+  pawl_store_options options = {.alloc = &alloc,
+                                .log = &log,
+                                .clock = &clock,
+                                .pooler = own.pooler,
+                                .schema = own.schema,
+                                .create = -1,
+                                .busy_us = own.busy_us};
+  pawl_buf b = {.alloc = &alloc};
+  pawl_code rc = pawl_engine_doctor(url, &options, &b, err);
+  if (rc == PAWL_OK) rc = pawl_hand_out(&alloc, &b, out, err);
+  pawl_buf_deinit(&b);
+  return rc;
+}
+
 pawl_code pawl_load(pawl_engine *engine, const char *path, char **out,
                     pawl_error *err) {
   ALONE;
@@ -286,6 +322,13 @@ pawl_code pawl_load_text(pawl_engine *engine, const char *name,
   NEEDS(text);
   ANSWER(GIVEN_BACK(
       pawl_engine_load_text(engine, name, pawl_strz(text), &b, err)));
+}
+
+pawl_code pawl_load_as(pawl_engine *engine, const char *name, const char *text,
+                       const char *trust, char **out, pawl_error *err) {
+  ALONE;
+  NEEDS(name);
+  ANSWER(pawl_engine_load_as(engine, name, pawl_strz(text), trust, &b, err));
 }
 
 pawl_code pawl_load_stack(pawl_engine *engine, char **out, pawl_error *err) {
@@ -559,6 +602,19 @@ pawl_code pawl_transaction_query(pawl_engine *engine, const char *sql,
                                 changed ? changed : &unwanted, &b, err));
 }
 
+static pawl_code borrow(pawl_engine *engine, void **out, pawl_error *err) {
+  CALL(pawl_engine_held_handle(engine, out, err));
+}
+
+pawl_code pawl_transaction_sqlite(pawl_engine *engine, struct sqlite3 **out,
+                                  pawl_error *err) {
+  NEEDS(out);
+  void *handle;
+  pawl_code rc = borrow(engine, &handle, err);
+  if (rc == PAWL_OK) *out = handle;
+  return rc;
+}
+
 pawl_code pawl_transaction_commit(pawl_engine *engine, pawl_error *err) {
   CALL(pawl_engine_held_commit(engine, err));
 }
@@ -658,12 +714,52 @@ pawl_code pawl_prune(pawl_engine *engine, const char *options, char **out,
                     pawl_engine_prune(engine, pawl_strz(options), &b, err)));
 }
 
-pawl_code pawl_backup(pawl_engine *engine, const char *path, char **out,
-                      pawl_error *err) {
+pawl_code pawl_backup(pawl_engine *engine, const char *path,
+                      const char *options, char **out, pawl_error *err) {
+  ALONE;
+  NEEDS(path);
+  ANSWER(EVERYBODYS("copy the store",
+                    GIVEN_BACK(pawl_engine_backup(
+                        engine, path, pawl_strz(options), &b, err))));
+}
+
+/* How long the copy is, which no zero tells. */
+static pawl_code count_bytes(const pawl_buf *b, size_t *size,
+                             pawl_error *err) {
+  MUST(pawl_buf_check(b, err));
+  *size = b->len;
+  return PAWL_OK;
+}
+
+pawl_code pawl_backup_bytes(pawl_engine *engine, char **out, size_t *size,
+                            pawl_error *err) {
+  ALONE;
+  NEEDS(out);
+  NEEDS(size);
+#define COUNTED(b, err) count_bytes(b, size, err)
+  ANSWER_IF(COUNTED, EVERYBODYS("copy the store",
+                                GIVEN_BACK(pawl_engine_backup(
+                                    engine, NULL, pawl_strz(NULL), &b, err))));
+#undef COUNTED
+}
+
+pawl_code pawl_restore(pawl_engine *engine, const char *path, char **out,
+                       pawl_error *err) {
   ALONE;
   NEEDS(path);
   ANSWER(
-      EVERYBODYS("copy the store", pawl_engine_backup(engine, path, &b, err)));
+      EVERYBODYS("restore the store",
+                 pawl_engine_restore(engine, path, pawl_strz(NULL), &b, err)));
+}
+
+pawl_code pawl_restore_bytes(pawl_engine *engine, const void *bytes,
+                             size_t size, pawl_error *err) {
+  char **out = NULL;
+  const pawl_str image = {bytes, size};
+  ALONE;
+  NEEDS(bytes);
+  ANSWER(EVERYBODYS("restore the store",
+                    pawl_engine_restore(engine, NULL, image, &b, err)));
 }
 
 pawl_code pawl_workflow_list(pawl_engine *engine, const char *query,
@@ -690,4 +786,10 @@ void pawl_count(const pawl_engine *engine, pawl_counts *out) {
   if (!out) return;
   *out = (pawl_counts){0};
   if (engine) pawl_engine_count(engine, out);
+}
+
+void pawl_memory(const pawl_engine *engine, pawl_memory_use *out) {
+  if (!out) return;
+  *out = (pawl_memory_use){0};
+  if (engine) pawl_engine_memory(engine, out);
 }

@@ -36,26 +36,29 @@
  *          program fills in (pawl_config) and what it is shown (pawl_trace)
  *          begins with its size and grows at its end: a shorter one of an older
  *          header is taken, and a longer one of a newer header if the rest is
- *          zero. What the program makes room for and pawl fills in has room
- *          that is `reserved`, and zero until a later version has a name for
- *          it: nobody has to set anything before a call.
+ *          zero; else, or with a size that no header has, PAWL_MISUSE. What
+ *          the program makes room for and pawl fills in has room that is
+ *          `reserved`, and zero until a later version has a name for it: nobody
+ *          has to set anything before a call.
  * Threads  An engine belongs to one thread at a time; engines are
- *          independent. Only pawl_interrupt may be called from elsewhere.
+ *          independent. Only pawl_interrupt may be called from elsewhere, and
+ *          of callbacks only `wake` may come from elsewhere.
  * Tenants  An engine that was opened with a tenant is that one's: what it
  *          starts and sends is, and what others have is to it like what is not
  *          there, PAWL_NOTFOUND in the same words. Definitions are shared.
  *          What concerns all is PAWL_UNSUPPORTED: pawl_tick, pawl_next_due,
  *          pawl_busy, pawl_health, pawl_stats, pawl_problems, pawl_prune,
- *          pawl_import, pawl_backup, pawl_outbox_relay, pawl_executor_list,
+ *          pawl_import, pawl_backup, pawl_backup_bytes, pawl_restore,
+ *          pawl_restore_bytes, pawl_outbox_relay, pawl_executor_list,
  *          pawl_workflow_hotfix, pawl_workflow_transfer, pawl_workflow_change
  *          and `live` of pawl_workflow_list.
  *          One that has no tenant sees all, and runs all. Events, waits, tasks
  *          and children have the tenant of their instance, or sender, and meet
  *          their own alone.
- * Inside   Handlers and callbacks (log, trace, clock, alloc, publish, progress,
+ * Inside   Handlers and callbacks (log, trace, clock, alloc, wake, publish, progress,
  *          functions of pawl_register) may call pawl_now, pawl_interrupt,
- *          pawl_executor_id, pawl_count, pawl_format and pawl_free of their own
- *          engine; every other call is PAWL_MISUSE there, and does nothing.
+ *          pawl_executor_id, pawl_is_new, pawl_count, pawl_memory, pawl_format
+ *          and pawl_free of their own engine; every other call is PAWL_MISUSE there, and does nothing.
  *          Of another engine they may call anything.
  * Forks    An engine does not survive fork(): in the child every call
  *          returns PAWL_MISUSE and pawl_close only frees memory. */
@@ -305,6 +308,35 @@ typedef void *(*pawl_alloc_fn)(void *ud, void *ptr, size_t osize,
 typedef int64_t (*pawl_clock_fn)(void *ud);
 
 enum { PAWL_DEBUG, PAWL_INFO, PAWL_WARN, PAWL_ERROR };
+/* Game time: it stands while its speed is 0, or passes as the system's does,
+ * slower or faster; and it is what it was set to, be that later or earlier. Of
+ * the program's, and of its thread; zeros stand at 1970. */
+typedef struct pawl_game_clock {
+  int64_t now_us;   /* when it was set; read it by pawl_game_clock_now */
+  int64_t since_us; /* its own */
+  double speed;     /* game seconds in one of the system's */
+  int64_t reserved[5];
+} pawl_game_clock;
+
+/* What time it is by `clock`, a pawl_game_clock: for the config's `clock`, with
+ * the struct as its `clock_ud`, and for the program itself. It never reads less
+ * than before unless it was set. NULL is 0. Cannot fail.
+ *
+ *   config.clock = pawl_game_clock_now;
+ *   config.clock_ud = &game->clock;
+ *   int64_t saved_us = pawl_game_clock_now(&game->clock); */
+PAWL_API int64_t pawl_game_clock_now(void *clock);
+
+/* Sets it, to be called between calls of an engine that goes by it. What is due
+ * by a later time is due with the next tick, each thing once, however far the
+ * clock has jumped; set back, nothing is undone, and what was to come comes at
+ * its time. `speed`: 0 pauses; what is less, or no number, is 0. NULL is
+ * accepted. Cannot fail.
+ *
+ *   pawl_game_clock_set(&clock, pawl_game_clock_now(&clock), 0); a pause */
+PAWL_API void pawl_game_clock_set(pawl_game_clock *clock, int64_t now_us,
+                                  double speed);
+
 /* One log line. `fields` is a JSON object in text; both end with zero. */
 typedef void (*pawl_log_fn)(void *ud, int level, const char *message,
                             const char *fields);
@@ -329,13 +361,36 @@ typedef struct pawl_trace {
 } pawl_trace;
 typedef void (*pawl_trace_fn)(void *ud, const pawl_trace *trace);
 
+/* Something is due for the engine, or something is due at another time than was
+ * known: it should be ticked, or asked for pawl_next_due. It is called by the
+ * calls that make it so (a start, a signal, a task that is completed, a change,
+ * a transaction's commit), of this engine or of another one that this process
+ * has open on the same store, which may be in another thread; and by pawl_wait,
+ * also with 0, when a notification has come from the database. Not during a
+ * tick of the engine, whose stats say what is next, not for a time that comes,
+ * which pawl_next_due has told, nor for what other processes do to a SQLite
+ * file. It may be called for nothing.
+ * As it may come from any thread, and from within a call, it is to do what a
+ * signal's handler does: set a flag, write to a descriptor that is polled. It
+ * may call what takes no engine, and pawl_interrupt (which stops a handler that
+ * runs); nothing else of this engine. pawl_close waits until it has returned,
+ * and after that it is not called. */
+typedef void (*pawl_wake_fn)(void *ud);
+
 struct lua_State;
 
-/* When commits reach the disk. Killing the process loses nothing of what was
- * committed in any of these, and a store is never damaged; what differs is what
- * a power cut takes away, or a machine that goes down: the commits since the
- * last that had reached the disk, and so steps run again whose effects outside
- * are known there. Only PAWL_DURABLE_EVERY is for stores that others rely on.
+/* When commits reach the disk. A store is never damaged; what differs is what a
+ * power cut takes away, or a machine that goes down: the commits since the last
+ * that had reached the disk, and so steps run again whose effects outside are
+ * known there. Only PAWL_DURABLE_EVERY is for stores that others rely on.
+ *
+ * On SQLite the commits of ticks of 100 ms or less are one transaction, for
+ * flush_us at most, in GROUPED and SAVE: until it ends killing the process takes
+ * them too, and so does a disk that is full. It ends earlier when another
+ * process waits to write, before a handler known to be slow, and by pawl_wait, a
+ * longer tick, pawl_save, pawl_begin and pawl_close; who stops ticking and lets
+ * others write to the file calls one of those. Else what is killed has lost
+ * nothing that was committed.
  *
  *   EVERY     each commit is on disk before the call returns
  *   GROUPED   within flush_us, as long as there are ticks; on PostgreSQL when
@@ -344,7 +399,8 @@ struct lua_State;
  *   SAVE      when pawl_save is called, or earlier as the system likes; on
  *             PostgreSQL as GROUPED
  *
- * What is at risk is told by the stats of a tick: `unsaved`, `unsaved_us`. */
+ * What is at risk is told by the stats of a tick: `unsaved`, `unsaved_us`,
+ * `unwritten`. */
 enum { PAWL_DURABLE_EVERY, PAWL_DURABLE_GROUPED, PAWL_DURABLE_SAVE };
 
 /* What an engine is told when it is opened. Set with PAWL_CONFIG_INIT, change
@@ -375,8 +431,9 @@ typedef struct pawl_config {
   int32_t stored_code_own; /* 1: never run a definition from the store */
   int32_t unknown_fail;    /* 1: fail what neither we nor the store know;
                               0: it waits for who does */
-  int32_t create;          /* -1: do not make a missing store; 0, 1: make it */
-  int32_t shards;          /* of a store made by this open; 1 */
+  int32_t create; /* -1: do not make a missing store, and open one that
+                             cannot be written for asking alone; 0, 1: make it */
+  int32_t shards; /* of a store made by this open; 1 */
   int32_t heartbeat_thread; /* 1: a helper thread with a connection of its own
                              keeps the leases while a handler blocks, at most
                              until its node's timeout. Not with a private
@@ -393,16 +450,34 @@ typedef struct pawl_config {
   int64_t busy_us;          /* SQLite: for how long a call waits for others
                               who hold the file; less than 0: never, then it is
                               PAWL_BUSY and nothing is lost; 5 s */
-  int64_t flush_us;         /* PAWL_DURABLE_GROUPED: how long a commit may wait
-                              for the disk; 1 s */
+  int64_t flush_us;         /* how long a commit may wait for the disk in
+                              PAWL_DURABLE_GROUPED, and for the file; 1 s */
   int32_t durability;       /* PAWL_DURABLE_...; EVERY */
   int32_t never_stop;       /* 1: pawl_interrupt lets a handler that runs come
                               to its end: Lua that only computes is up to
                               twice as fast */
-  int64_t seed; /* of ids, jitter and a private state's math.random:
+  int64_t seed;      /* of ids, jitter and a private state's math.random:
                               with the same one, and the same clock, two runs
                               store the same. For tests and replays: of two
                               engines that share a seed ids meet. 0: drawn */
+  const char *trust; /* of workflows that are loaded, and the most of
+                              those that come from the store: "trusted",
+                              "limited", "isolated", or a JSON object, keys:
+                              level, codes, may, memory, instructions,
+                              time_us, effects, per_minute, helper
+                              (docs/workflows.md); "trusted" */
+  int64_t checkpoint_bytes; /* SQLite: so long the log beside the file gets
+                              before it is put into the file; at least 64 KB,
+                              less is that; 4 MB, or, where commits may wait for
+                              the disk, 32 */
+  int64_t memory_bytes;     /* the most that the engine and its Lua may have of
+                              the allocator; what is beyond is refused, as if
+                              the allocator had: see pawl_memory; unlimited */
+  pawl_wake_fn wake;        /* nobody is told */
+  void *wake_ud;
+  int32_t sync_thread; /* 1: on SQLite a helper thread syncs what is
+                               GROUPED, so that no tick waits for that. It calls
+                               nothing of the host's, its allocator neither */
 } pawl_config;
 #ifdef __cplusplus
 /* So that no compiler misses the other fields. */
@@ -430,7 +505,8 @@ static inline pawl_config pawl_config_default() {
  * empty store is given its schema. `config` may be NULL; it is read and not
  * kept, but what it points to (a Lua state, the `ud` of callbacks) has to
  * outlive the engine. The engine is the caller's, for pawl_close.
- * Also PAWL_UNREACHABLE, PAWL_AUTH, PAWL_NOT_A_STORE, PAWL_STORE_OLD (migrate
+ * Also PAWL_UNREACHABLE, PAWL_AUTH, PAWL_NOT_A_STORE, PAWL_CORRUPT (also what
+ * was copied without its log, while it was open), PAWL_STORE_OLD (migrate
  * it), PAWL_STORE_NEW, PAWL_MISUSE (a config that says what this
  * library does not know).
  *
@@ -447,6 +523,14 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_open(const char *url,
  *
  *   pawl_close(engine); */
 PAWL_API pawl_code pawl_close(pawl_engine *engine);
+
+/* Whether pawl_open has made the store, which was empty then: 1. So a program
+ * that expects its save can tell that there was none; with `create` -1 it is
+ * told by PAWL_NOTFOUND. 0 of no engine. Cannot fail. May be called from
+ * handlers and callbacks.
+ *
+ *   if (pawl_is_new(engine)) begin_the_story(engine); */
+PAWL_API int pawl_is_new(const pawl_engine *engine);
 
 /* What may be shown of a store's `url` in logs and to people: the path, or
  * "postgres:host=... port=... dbname=... user=...", made of what is read in it.
@@ -485,6 +569,20 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_migrations(const char *url,
                                                 const pawl_config *config,
                                                 int shards, char **out,
                                                 pawl_error *err);
+
+/* What is known to be wrong with the libraries that this process runs with (Lua,
+ * SQLite, libpq) and, where `url` names a store, with its server, by upstream's
+ * own lists; and what guards against it. *out: JSON {"pawl","libraries",
+ * "store","sound","findings"}, docs/json.md, the caller's, for
+ * pawl_free(NULL, out). A finding's `state` is "guarded", "rare" or "open": of
+ * those somebody should do something, and `sound` is false. `url` NULL: of the
+ * libraries alone. A store that cannot be looked at is a part of the answer,
+ * and not sound; nothing is made or changed. PAWL_INVALID: `url` names none.
+ *
+ *   rc = pawl_doctor(NULL, NULL, &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_doctor(const char *url,
+                                            const pawl_config *config,
+                                            char **out, pawl_error *err);
 
 /* Gives back text that was handed out, by pawl_migrate too: it knows its
  * allocator, so `engine` may be NULL, or closed. A `text` of NULL is accepted.
@@ -539,6 +637,33 @@ typedef struct pawl_counts {
  *   pawl_count(engine, &after);
  *   printf("%lld trips\n", (long long)(after.trips - before.trips)); */
 PAWL_API void pawl_count(const pawl_engine *engine, pawl_counts *out);
+
+/* What the engine has of its allocator. What was handed out is the program's,
+ * and does not count; a Lua state of the program's (config.lua) neither. */
+typedef struct pawl_memory_use {
+  int64_t used, peak; /* bytes now, and the most so far */
+  int64_t limit;      /* the config's memory_bytes; 0: none */
+  int64_t refused;    /* requests that the limit or the allocator refused, and
+                         handlers that were stopped before that */
+  int64_t store; /* bytes beside those that SQLite holds for this connection,
+                    from an allocator of its own: its pages, schema and
+                    statements; 0: libpq does not tell */
+  int64_t reserved[7]; /* zero */
+} pawl_memory_use;
+
+/* Fills `out`, with zeros when `engine` is NULL. Cannot fail. May be called
+ * from handlers and callbacks.
+ *
+ * At the limit calls say PAWL_NOMEM, and what a tick had begun is given back:
+ * no instance fails for it, and the next tick takes fewer at once, after Lua's
+ * garbage is collected. A handler in a state of the engine's own is stopped
+ * before that, when seven eighths are used and collecting garbage does not
+ * help, and tried again as one that found no memory.
+ *
+ *   pawl_memory(engine, &memory);
+ *   printf("%lld of %lld\n", (long long)memory.peak, (long long)memory.limit);
+ */
+PAWL_API void pawl_memory(const pawl_engine *engine, pawl_memory_use *out);
 
 /* How the store stands, as a JSON object:
  *
@@ -656,21 +781,63 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_prune(pawl_engine *engine,
                                            const char *options, char **out,
                                            pawl_error *err);
 
-/* Copies a SQLite store to a new file at `path`, as it is when the call begins:
- * whole and consistent, while others write, who do not wait for it. The file
- * appears there once all of it is on disk; when the call fails, or the process
- * dies, nothing does. The call returns when it is done, or after
- * pawl_interrupt (PAWL_INTERRUPTED). What executors held at that moment runs
- * again where the copy is opened. `out` (may be NULL): JSON {"file","bytes"},
- * the caller's. PAWL_EXISTS: a file is there, none is overwritten.
+/* Copies a SQLite store, also one in memory, to a file at `path`, as it is when
+ * the call begins: whole and consistent, while others write, who do not wait
+ * for it. The file appears there once all of it is on disk; when the call
+ * fails, or the process dies, what was there stays. The call returns when it is
+ * done, or after pawl_interrupt (PAWL_INTERRUPTED). What executors held at that
+ * moment runs again where the copy is opened. `options`: a JSON object or NULL,
+ * keys: replace (true: a store that is at `path` gives way to the whole copy, in
+ * one step; it may be open nowhere). `out` (may be NULL): JSON {"file","bytes"},
+ * the caller's. PAWL_EXISTS: a file is there. PAWL_NOT_A_STORE: one that is to
+ * give way is something else; PAWL_CONFLICT: it is the store itself; PAWL_BUSY:
+ * somebody has it open, or another backup is on its way there.
  * PAWL_UNSUPPORTED: a store in PostgreSQL, for which there is pg_dump.
- * PAWL_BUSY: another backup is on its way there. PAWL_NOTFOUND (no such
- * folder), PAWL_READONLY, PAWL_FULL.
+ * PAWL_NOTFOUND (no such folder), PAWL_READONLY, PAWL_FULL, PAWL_INVALID.
  *
- *   rc = pawl_backup(engine, "/backup/monday.db", NULL, &err); */
+ *   rc = pawl_backup(engine, "slot-2.db", "{\"replace\":true}", NULL, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_backup(pawl_engine *engine,
-                                            const char *path, char **out,
+                                            const char *path,
+                                            const char *options, char **out,
                                             pawl_error *err);
+
+/* The same into memory, for a host that writes files in its own way: the bytes
+ * that the file would have, for pawl_free. `out` is the caller's. Fails as
+ * pawl_backup does, but for the file: PAWL_UNSUPPORTED, PAWL_NOMEM.
+ *
+ *   rc = pawl_backup_bytes(engine, &bytes, &size, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_backup_bytes(pawl_engine *engine,
+                                                  char **out, size_t *size,
+                                                  pawl_error *err);
+
+/* What a backup has copied takes the place of all that is in the store, also of
+ * one in memory: as one transaction, on disk when the call returns; when it
+ * fails, or the process dies, the store is as it was. `path` is a store's file,
+ * which stays as it is. Leases in it count no more: what was held when it was
+ * copied runs again, and so does what has waited in ctx.await here. What this
+ * engine has loaded is stored again, so that it runs; other executors that have
+ * the store open should open it anew. Times are as they were: what was to be
+ * due meanwhile is due now, unless the config's clock was set back, too.
+ * `out` (may be NULL): JSON {"file","bytes"}, the caller's. PAWL_NOTFOUND,
+ * PAWL_NOT_A_STORE, PAWL_CORRUPT (it is looked through first), PAWL_STORE_OLD
+ * (migrate it), PAWL_STORE_NEW; PAWL_CONFLICT: it has other shards than the
+ * store. PAWL_UNSUPPORTED: a store in PostgreSQL, for which there is
+ * pg_restore. PAWL_BUSY, PAWL_READONLY, PAWL_FULL, PAWL_INTERRUPTED.
+ *
+ *   rc = pawl_restore(engine, "slot-2.db", NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_restore(pawl_engine *engine,
+                                             const char *path, char **out,
+                                             pawl_error *err);
+
+/* The same of what pawl_backup_bytes gave; the bytes are borrowed for the call.
+ * Fails as pawl_restore does, but for the file: PAWL_NOT_A_STORE, PAWL_CORRUPT,
+ * PAWL_UNSUPPORTED.
+ *
+ *   rc = pawl_restore_bytes(engine, bytes, size, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_restore_bytes(pawl_engine *engine,
+                                                   const void *bytes,
+                                                   size_t size,
+                                                   pawl_error *err);
 
 /* ---- workflows --------------------------------------------------------- */
 
@@ -696,6 +863,22 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_load_text(pawl_engine *engine,
                                                const char *name,
                                                const char *text, char **out,
                                                pawl_error *err);
+
+/* pawl_load of a file, or pawl_load_text where `text` is not NULL, with a trust
+ * of its own, as the config's `trust` says one: for a mod among a game's own
+ * quests. NULL: the engine's. What is loaded as limited, or isolated, is stored
+ * as such, and runs so wherever it comes from the store. PAWL_LIMIT: loading it
+ * met a limit, or its code or what it starts is not granted to it;
+ * PAWL_INVALID: there is no such trust; PAWL_UNSUPPORTED: the program that
+ * isolated ones run in is not there. Else as pawl_load. `out` is the caller's.
+ *
+ *   rc = pawl_load_as(engine, "quest.lua", NULL,
+ *                     "{\"codes\":\"mod.*\",\"memory\":4194304}", NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_load_as(pawl_engine *engine,
+                                             const char *name,
+                                             const char *text,
+                                             const char *trust, char **out,
+                                             pawl_error *err);
 
 /* The same for a workflow object that a program has built: on top of the
  * config's lua_State's stack, from which it is popped. Such a workflow is
@@ -942,8 +1125,14 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(pawl_engine *engine,
  * own SQL. Starts, signals, changes, tasks and all that reads take part, and
  * see what was done before; each call is all or nothing in it, so that one that
  * is refused leaves the others. Begun again inside, it is a savepoint, which
- * ends by itself. PAWL_MISUSE from what takes no part: ticks, waiting, loading,
- * transfers, purges.
+ * ends by itself. PAWL_MISUSE from what takes no part, as it waits, runs
+ * handlers or needs transactions of its own: pawl_tick, pawl_tick_instance,
+ * pawl_next_due, pawl_wait, pawl_fd, pawl_save; pawl_load, pawl_load_text,
+ * pawl_load_as, pawl_load_stack, pawl_deploy, pawl_workflow_hotfix,
+ * pawl_workflow_hotfix_text, pawl_workflow_change, pawl_workflow_transfer;
+ * pawl_bulk, pawl_change of the kinds archive, unarchive and purge, pawl_export
+ * with `move`; pawl_outbox_relay, pawl_health, pawl_prune, pawl_backup,
+ * pawl_backup_bytes, pawl_restore and pawl_restore_bytes.
  * Nobody else sees anything of it before the commit, and is told of it then:
  * an event that goes to all that wait for it is posted behind the commit
  * (`reached` is 0), and a change is asked for (`done` is 0). What it touches
@@ -973,6 +1162,31 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_begin(pawl_engine *engine,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_query(
     pawl_engine *engine, const char *sql, const char *params, int64_t *changed,
     char **out, pawl_error *err);
+
+struct sqlite3;
+
+/* The connection of the transaction that is open, on SQLite, for the program's
+ * own statements by SQLite's own functions: prepared once, bound without JSON,
+ * read row by row. It is the SQLite that pawl is linked with. The handle is the
+ * engine's, until pawl_close; a connection that is lost is another one behind
+ * it. Statements that were prepared may be kept, and finalized when they are
+ * not needed. They run between begin and the commit or abort that ends the
+ * outermost alone, from outside of handlers and callbacks, and beside them all
+ * calls that take part. What pawl_transaction_query refuses is SQLITE_AUTH, and
+ * told to the log; behind the transaction everything is, and what would write
+ * is not committed. One that is not at its end as the outermost is committed
+ * has that fail, PAWL_MISUSE. What rolls the transaction back (`or rollback`)
+ * has every call fail, PAWL_STORE, until it is aborted. No limit of time is
+ * set: nobody else can write meanwhile. The connection's callbacks (authorizer,
+ * busy, progress, commit and log) and its settings are pawl's; result codes are
+ * extended ones. PAWL_MISUSE: no transaction is open. PAWL_UNSUPPORTED: a store
+ * in PostgreSQL.
+ *
+ *   rc = pawl_transaction_sqlite(engine, &db, &err);
+ *   if (rc == PAWL_OK && sqlite3_step(insert) != SQLITE_DONE) ... */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_sqlite(pawl_engine *engine,
+                                                        struct sqlite3 **out,
+                                                        pawl_error *err);
 
 /* Ends the innermost that is open. When it fails nothing of it has happened,
  * and it is rolled back, with one exception: PAWL_UNREACHABLE when the
@@ -1030,7 +1244,8 @@ typedef struct pawl_tick_stats {
   int64_t lost;        /* decisions refused: another executor had taken over */
   int64_t ended;       /* instances that ended */
   int64_t held;        /* instances still leased when the tick returned */
-  int64_t next_due_us; /* when to look again; 0: now; INT64_MAX: nothing due */
+  int64_t next_due_us; /* when to look again; 0: now, as of a tick that failed
+                          or was interrupted; INT64_MAX: nothing due */
   int64_t waiting;     /* handlers that wait, with their instances leased */
   int64_t over_us;     /* that it took beyond its budget; 0: it kept it */
   /* where its time went: */
@@ -1044,7 +1259,10 @@ typedef struct pawl_tick_stats {
                           PAWL_DURABLE_..., on PostgreSQL those since the last
                           pawl_save, at most */
   int64_t unsaved_us;  /* how long ago the first of them was; 0: none */
-  int64_t reserved[6]; /* zero */
+  int64_t unwritten;   /* of those: what killing the process would take, too;
+                          as long as they are there no other process can write
+                          to the file */
+  int64_t reserved[5]; /* zero */
 } pawl_tick_stats;
 /* Claims, runs and commits until nothing is due or `budget_us` is spent (0:
  * one round). What it costs to claim, load, run and commit is measured, and
@@ -1132,8 +1350,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_fd(pawl_engine *engine, int *fd,
 /* Ends the call under way: a tick (which releases what was not begun), a wait,
  * a relay, a backup, a prune; or, when none is, the next one, before it does
  * anything. What was done is stored, and nothing that is due is forgotten: such
- * a tick says that it is to be called again. In a private Lua state the handler
- * that runs is stopped, too, even where it catches errors: it has failed with
+ * a tick says that it is to be called again. In a state of the engine's own,
+ * private or limited, the handler that runs is stopped, too, even where it
+ * catches errors, unless the config says never_stop: it has failed with
  * "interrupted", and is tried again later, as if memory had been short. In the
  * host's own state it runs to its end. Legal from another thread and from a
  * signal handler. NULL is accepted. Cannot fail.
@@ -1272,7 +1491,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tally_groups(pawl_engine *engine,
 
 /* What is recorded of an instance, oldest first, as a JSON array: all of it,
  * or what fits. `query`: a JSON object or NULL, keys: limit, after (a row's
- * seq), type, node, by, completed_after_us (then or later),
+ * seq), last (the newest so many, without these two), type, node, by, completed_after_us (then or later),
  * completed_before_us, variable or attribute (rows that changed the one of that
  * name, each with its `value` then; null: it was removed). What somebody asked
  * for has the `request` that it was known by. Where rows are gone
@@ -1289,7 +1508,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_history(pawl_engine *engine,
  * instances (as their histories tell it), who started them ("started"), what
  * was done to tasks ("claimed", "reassigned"...) and to workflows
  * ("registered", "hotfixed", "activated", "deactivated", "switched_off",
- * "switched_on", "suspended", "resumed"), and purges. `query`: a JSON object or NULL, keys: by, since_us
+ * "switched_on", "suspended", "resumed"), with what an instance has emitted
+ * ("retried", "dropped"), what was imported, and purges. `query`: a JSON object or NULL, keys: by, since_us
  * (then or later), until_us (before), type, workflow, tenant, instance, limit
  * (100, at most 10,000), before (an entry's `cursor`: the page behind it).
  * Entries: at, by, type, and by need instance, seq (the row of its history),
@@ -1341,8 +1561,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_export(pawl_engine *engine,
  * moved goes on here. Any other is a copy: it gets a letter that suspends it before anything of it can run, and of what the original had
  * still to deliver or to publish nothing comes along. `options`: a JSON object
  * or NULL, keys: copy (true: also what was moved is a copy), release (true: it is to go on here, in the place of the
- * original, which does not any more; refused of what was masked), by, line (the
- * number of the text's first line, for errors: 1). `out`: JSON {"imported",
+ * original, which does not any more; refused of what was masked), by, reason,
+ * line (the number of the text's first line, for errors: 1). The audit has an
+ * entry for each that was stored. `out`: JSON {"imported",
  * "there"}, lists of ids; the caller's. PAWL_INVALID: what is wrong with which
  * line, and `where` = "line 7, visit"; instances in front of it are stored then.
  * PAWL_EXISTS: the workflow's version is here with other contents.
@@ -1447,7 +1668,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_change(pawl_engine *engine,
 typedef struct pawl_progress {
   int64_t matched; /* seen to so far: the sum of those below */
   int64_t done, asked, refused;
-  int64_t reserved[4]; /* zero */
+  int64_t skipped;     /* what the list does not have any more */
+  int64_t reserved[3]; /* zero */
 } pawl_progress;
 typedef int (*pawl_progress_fn)(void *ud, const pawl_progress *so_far);
 
@@ -1463,7 +1685,9 @@ typedef int (*pawl_progress_fn)(void *ud, const pawl_progress *so_far);
  * what was done is not done again.
  * `progress` (may be NULL) is called after each hundred, and at the end. `out`:
  * JSON {"kind", "request", "dry_run", "matched", "done", "asked" (their holders
- * will do it), "refused", "refusals": [{"code", "count", "id", "message",
+ * will do it), "refused", "skipped" (found, but not in the list any more: gone,
+ * or changed by another, so that of two who do the same at once each instance
+ * is done by one), "refusals": [{"code", "count", "id", "message",
  * "hint"}], of each code the first one, "stopped": true when `progress` has
  * ended it}, the caller's. With dry_run "done" are those that would not be
  * refused. PAWL_INVALID, and what ends it all: PAWL_UNREACHABLE...
@@ -1646,9 +1870,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_outbox_relay(
  *            dead, but waits for its next attempt
  *   "drop"   it will never be published; with seq also one that is not dead,
  *            but the first of its instance
- * `out` (may be NULL): JSON {"changed":n,"more":bool}, the caller's; more: the
- * limit was met. PAWL_NOTFOUND: there is no such row; PAWL_CONFLICT: it is
- * published, leased, or behind another; PAWL_INVALID.
+ * The audit has an entry for each that was changed. `out` (may be NULL): JSON
+ * {"changed":n,"more":bool}, the caller's; more: the limit was met.
+ * PAWL_NOTFOUND: there is no such row; PAWL_CONFLICT: it is published, leased,
+ * behind another, or, of a retry, due already; PAWL_INVALID.
  *
  *   rc = pawl_outbox_change(engine, "{\"kind\":\"retry\",\"by\":\"ann\"}",
  *                           NULL, &err); */

@@ -62,6 +62,8 @@ local function names(value)
   return type(value) == "table" and #value > 0 and list_of_names(value) or nil
 end
 
+args.names = names
+
 --- The same, or an empty list: a user may be in no role at all.
 local function some_names(value)
   if type(value) == "table" and next(value) == nil then return core.array {} end

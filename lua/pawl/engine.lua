@@ -108,8 +108,27 @@ end
 
 -- As in pawl.h: PAWL_DURABLE_...
 local DURABLE = { every = 0, grouped = 1, save = 2 }
+local trust_shape = {
+  level = option.choice("level", "trusted", "limited", "isolated"),
+  codes = { args.names, wants = "a code or a list of them" },
+  may = { args.object, wants = "a table with names" },
+  memory = { "positive" }, instructions = { "positive" },
+  time = { "duration", "time_us" }, effects = { "integer" },
+  per_minute = { args.object, wants = "a table with names" },
+  helper = { "string" },
+}
+
+--- How far workflows are trusted: a word, or a table of what they may. As text
+--- it is what the C library takes.
+local function trust(value)
+  if type(value) == "string" then return value end
+  if type(value) ~= "table" then return nil end
+  return core.json_encode(args.read("trust", trust_shape, value))
+end
+local TRUST = { trust, wants = '"trusted", "limited", "isolated", or a table' }
 
 local open_shape = {
+  trust = TRUST,
   clock = { "callable" }, log = { "callable" }, trace = { "callable" },
   host = { host, wants = "a table of functions by their names" },
   group = { "string" }, tenant = { "string" }, prefixes = { "prefixes" },
@@ -118,11 +137,12 @@ local open_shape = {
   heartbeat = { "duration", "heartbeat_us" },
   busy = { "duration", "busy_us" }, flush = { "duration", "flush_us" },
   durability = option.choice("durability", "every", "grouped", "save"),
+  checkpoint_bytes = { "positive" }, memory_bytes = { "positive" },
   max_bytes = { "positive" }, batch = { "count" },
   concurrency = { "count" }, recoveries = { "count" }, shards = { "shards" },
   retain = { retain, wants = 'a duration like "30d", or a table of them' },
   pooler = { "boolean" }, create = { "boolean" }, seed = { "positive" },
-  heartbeat_thread = { "boolean" },
+  heartbeat_thread = { "boolean" }, sync_thread = { "boolean" },
   stored_code = option.choice("stored_code", "any", "own"),
   unknown = option.choice("unknown", "defer", "fail"),
   state = option.choice("state", "host", "private"),
@@ -194,6 +214,23 @@ end
 ---@return pawl.Error? err
 function engine.migrations(url, options)
   return migrate_by("migrations", url, options)
+end
+
+local doctor_shape = { pooler = { "boolean" }, schema = { "string" } }
+
+--- What is known to be wrong with the libraries that run, and with a store's
+--- server.
+---@param url? string
+---@param options? { pooler?: boolean, schema?: string }
+---@return pawl.Doctor? report
+---@return pawl.Error? err
+function engine.doctor(url, options)
+  if not core.doctor then
+    error("pawl.doctor is not there inside a workflow file", 2)
+  end
+  args.url("doctor", url)
+  local given = read("pawl.doctor", doctor_shape, options)
+  return core.doctor(url, given.pooler, given.schema)
 end
 
 ---- start -------------------------------------------------------------------
@@ -654,13 +691,35 @@ function methods:prune(options, how)
   return core.prune(self, args.query("prune", prune_shape, options), how)
 end
 
+---- copies ------------------------------------------------------------------
+
+local backup_shape = args.of "backup"
+
+function methods:backup(path, options)
+  return core.backup(self, path, read("backup", backup_shape, options))
+end
+
+local load_shape = { trust = { function(value)
+  if type(value) == "string" then value = { level = value } end
+  return type(value) == "table" and args.read("trust", trust_shape, value)
+end, wants = TRUST.wants } }
+
 ---@param flow string|pawl.Workflow  a file, or a workflow built here
-function methods:load(flow, more)
-  if more ~= nil then
-    error("load takes no options: engine.workflows:hotfix replaces a version "
-      .. "that is in use", 2)
+---@param options? { trust?: string|pawl.Trust }
+function methods:load(flow, options)
+  for key in pairs(type(options) == "table" and options or {}) do
+    if key ~= "trust" then
+      error("load takes `trust` alone: engine.workflows:hotfix replaces a "
+        .. "version that is in use", 2)
+    end
   end
-  return core.load(self, flow)
+  local given = read("load", load_shape, options)
+  if given.trust and given.trust.level ~= "trusted"
+    and type(flow) ~= "string" then
+    error("load: a workflow object runs in this program's own state, and "
+      .. "cannot be limited: load its file", 2)
+  end
+  return core.load(self, flow, given.trust)
 end
 
 ---- deploy ------------------------------------------------------------------

@@ -20,8 +20,8 @@ local pawl = {
 
 --- What builds workflows is not loaded where instances are only started, and
 --- what opens a store not in the file of a workflow.
-local typed, workflow, engine = later "pawl.typed", later "pawl.workflow",
-  later "pawl.engine"
+local typed, workflow, engine, game_clock = later "pawl.typed",
+  later "pawl.workflow", later "pawl.engine", later "pawl.game_clock"
 
 local function field(module, name)
   return function() return module()[name] end
@@ -34,6 +34,8 @@ return nearest.strict(pawl, "pawl has no '%s'", {
   time = field(typed, "time"),
   workflow = field(workflow, "new"),
   open = field(engine, "open"),
+  game_clock = field(game_clock, "new"),
   migrate = field(engine, "migrate"),
   migrations = field(engine, "migrations"),
+  doctor = field(engine, "doctor"),
 })

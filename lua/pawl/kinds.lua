@@ -12,6 +12,7 @@
 ---@field needs? string[][]     what must be: { field, how it is written }
 ---@field either? string[]      one of two: { field, field, how }
 ---@field transitions? string[] all that it knows; a single `next` is the first
+---@field follows? boolean      without `next` it leads to the node written behind
 ---@field check? fun(node: table, whose: string)  the fields together
 ---@field routes? boolean       it only leads on: nothing is written, none waits
 ---@field receives? boolean     what it waits for is sent to it: its `timeout`

@@ -88,6 +88,9 @@ function shape.one_of(...)
   end
 end
 
+--- When what is committed has to be on disk.
+shape.durability = shape.one_of("every", "grouped", "save")
+
 --- Names of nodes, transitions and error codes.
 function shape.name(value, what)
   if type(value) ~= "string" then
@@ -247,7 +250,24 @@ function shape.read(options, fields, whose)
   return out
 end
 
+--- An error code, or a list of them: a list. "*" is any other.
+local function codes(value, what)
+  local list = type(value) == "table" and value or { value }
+  local out = {}
+  if not shape.is_list(list) then
+    fail('{ "timeout", "busy" }', "%s must be a list of error codes", what)
+  end
+  for i, code in ipairs(list) do
+    out[i] = shape.name(code, #list > 1 and ("code %d in %s"):format(i, what)
+      or what)
+  end
+  if #out == 0 then fail(nil, "%s is empty", what) end
+  return out
+end
+
 local RETRY = {
+  on = codes,
+  never = codes,
   max = shape.count,
   base = shape.duration,
   cap = shape.duration,
@@ -268,6 +288,14 @@ function shape.retry(value, what)
   if retry.base and retry.cap and retry.cap < retry.base then
     fail("'cap' is the longest delay, 'base' the first",
       "'cap' of %s is shorter than its 'base'", what)
+  end
+  for _, code in ipairs(retry.on or {}) do
+    for _, other in ipairs(retry.never or {}) do
+      if code == other then
+        fail("a code is tried again, or never", "'on' and 'never' of %s both "
+          .. "name '%s'", what, code)
+      end
+    end
   end
   return retry
 end

@@ -151,6 +151,7 @@ local WORKFLOW = {
   compensate = shape.boolean,
   retain = is_retain,
   keep_history = is_keep_history,
+  durability = shape.durability,
   on_failure = is_on_failure,
   trigger = is_rules({ event = shape.pattern }, '"order.placed"'),
   cancel_on = is_rules({ event = shape.pattern, key = shape.name },
@@ -227,10 +228,23 @@ for _, kind in ipairs(kinds.names) do
   end
 end
 
---- The workflow's own settings where a step says nothing.
-local function with_defaults(node, options)
+--- A finish for what leads on and has nothing written behind it.
+local function add_end(state, nodes, handlers)
+  local name, n = "end", 1
+  while state.by_name[name] do
+    n = n + 1
+    name = "end_" .. n
+  end
+  nodes[#nodes + 1] = { name = name, kind = "finish", line = state.last_line }
+  handlers[name] = {}
+  return name
+end
+
+--- The workflow's own settings where a step says nothing, and `next`.
+local function with_defaults(node, options, behind)
   local out = {}
   for name, value in pairs(node) do out[name] = value end
+  if kinds[node.kind].follows then out.next = out.next or behind end
   if node.kind ~= "step" then return out end
   out.timeout = node.timeout or options.timeout
   out.on_exhausted = node.on_exhausted or options.on_exhausted
@@ -251,8 +265,13 @@ function mt.definition(object)
   local state = states[object]
   local options, nodes, handlers = state.options, {}, {}
   for i, node in ipairs(state.nodes) do
-    nodes[i] = with_defaults(node, options)
+    local behind = state.nodes[i + 1]
+    nodes[i] = with_defaults(node, options, behind and behind.name)
     handlers[node.name] = state.handlers[node.name]
+  end
+  local last = nodes[#nodes]
+  if last and kinds[last.kind].follows and not last.next then
+    last.next = add_end(state, nodes, handlers)
   end
   if #nodes == 0 then
     problem.raise(("%s:%d"):format(state.file, state.line),
@@ -264,12 +283,13 @@ function mt.definition(object)
     version = options.version,
     name = options.name,
     description = options.description,
-    start = options.start,
+    start = options.start or nodes[1].name,
     deadline = options.deadline,
     busy_limit = options.busy_limit,
     compensate = options.compensate,
     retain = options.retain,
     keep_history = options.keep_history,
+    durability = options.durability,
     on_failure = options.on_failure,
     trigger = options.trigger,
     cancel_on = options.cancel_on,
@@ -323,7 +343,7 @@ end
 ---@field version? integer|"auto"  from 1; default 1. "auto": the store's
 ---                                newest when the content is the same, else
 ---                                the next number
----@field start string         the first node
+---@field start? string        where it begins; default: the node written first
 ---@field name? string
 ---@field description? string
 ---@field bundle? string[]     modules stored with the workflow
@@ -337,6 +357,8 @@ end
 ---                                   it has ended; default: the engine's
 ---@field keep_history? integer       rows of history that stay, 100 or more, of
 ---                                   a long instance; default: all
+---@field durability? "every"|"grouped"|"save"  when what its handlers did is on
+---                                   disk; default: as the engine says
 ---@field on_failure? pawl.OnFailure  when it fails, or an error suspends it
 ---@field trigger? pawl.EventRules    events that start an instance; their
 ---                                   data is its input
@@ -358,9 +380,6 @@ function workflow.new(options)
   local given = shape.read(options, WORKFLOW, whose)
   if not given.code then
     fail('code = "order.fulfil"', "%s has no 'code'", whose)
-  end
-  if not given.start then
-    fail('start = "the_first_node"', "%s has no 'start'", whose)
   end
   given.version = given.version or 1
   local object = setmetatable({}, mt)

@@ -198,6 +198,77 @@ static void a_config_may_be_of_another_size(void) {
   CHECK(whole > offsetof(pawl_config, batch));
 }
 
+/* Any of an older header, to its last member; not what no header has, such as
+ * the size of a config that was never set. */
+static void a_size_is_one_of_a_header(void) {
+  static const uint32_t NEVER[] = {
+      1,   4,    7,          9,
+      12,  15,   17,         offsetof(pawl_config, batch) + 4,
+      204, 4097, UINT32_MAX, UINT32_MAX - 7};
+  pawl_config c = PAWL_CONFIG_INIT;
+  const uint32_t whole = c.size, step = _Alignof(pawl_config);
+  pawl_engine *e = NULL;
+  pawl_error err = {0};
+  char *text = NULL;
+
+  memset(&c, 0xff, sizeof c); /* beyond its size nothing is looked at */
+  for (c.size = step; c.size <= whole; c.size += step) {
+    const size_t from = c.size - step;
+    if (from) memset((char *)&c + from, 0, step);
+    CHECK_INT(pawl_open(":memory:", &c, &e, &err), PAWL_OK);
+    CHECK_INT(pawl_close(e), PAWL_OK);
+    CHECK_INT(pawl_migrations(":memory:", &c, 0, &text, &err), PAWL_OK);
+    pawl_free(NULL, text);
+  }
+  for (size_t i = 0; i < sizeof NEVER / sizeof *NEVER; i++) {
+    c.size = NEVER[i];
+    if (c.size % step == 0 && c.size <= whole) continue;
+    if (!CHECK_INT(pawl_open(":memory:", &c, &e, &err), PAWL_MISUSE) ||
+        !CHECK_INT(pawl_migrate(":memory:", &c, 0, NULL, &err), PAWL_MISUSE) ||
+        !CHECK_INT(pawl_migrations(":memory:", &c, 0, &text, &err),
+                   PAWL_MISUSE))
+      printf("  of size %u\n", (unsigned)c.size);
+    CHECK(strstr(err.message, "PAWL_CONFIG_INIT") != NULL);
+  }
+}
+
+#define CHECK_RESERVED(s)                         \
+  for (size_t i = 0; i < sizeof(s).reserved; i++) \
+    if (!CHECK_INT(((const char *)(s).reserved)[i], 0)) printf("  " #s "\n")
+
+/* Whatever was there before: a later version may have a name for it. */
+static void what_is_reserved_is_zero(void) {
+  pawl_engine *e = NULL;
+  pawl_error err;
+  pawl_counts counts;
+  pawl_memory_use memory;
+  pawl_tick_stats stats;
+  pawl_relayed relayed;
+  pawl_game_clock clock;
+
+  memset(&err, 0xff, sizeof err);
+  memset(&counts, 0xff, sizeof counts);
+  memset(&memory, 0xff, sizeof memory);
+  memset(&stats, 0xff, sizeof stats);
+  memset(&relayed, 0xff, sizeof relayed);
+  memset(&clock, 0xff, sizeof clock);
+  CHECK_INT(pawl_open("", NULL, &e, &err), PAWL_INVALID);
+  CHECK_RESERVED(err);
+  CHECK_INT(pawl_open(":memory:", NULL, &e, &err), PAWL_OK);
+  CHECK_INT(pawl_tick(e, 1000, &stats, &err), PAWL_OK);
+  CHECK_RESERVED(stats);
+  CHECK_INT(pawl_outbox_relay(e, NULL, accept_all, NULL, &relayed, &err),
+            PAWL_OK);
+  CHECK_RESERVED(relayed);
+  pawl_count(e, &counts);
+  CHECK_RESERVED(counts);
+  pawl_memory(e, &memory);
+  CHECK_RESERVED(memory);
+  pawl_game_clock_set(&clock, 1, 1);
+  CHECK_RESERVED(clock);
+  CHECK_INT(pawl_close(e), PAWL_OK);
+}
+
 /* ---- filters ---- */
 
 static void an_empty_filter_is_refused(void) {
@@ -316,6 +387,7 @@ static void what_is_needed_is_asked_for(void) {
 static void an_engine_is_asked_for(void) {
   pawl_error err = {0};
   pawl_counts counts;
+  pawl_memory_use memory;
   char id[37], name[8] = "x";
   int64_t n;
   int yes;
@@ -368,6 +440,9 @@ static void an_engine_is_asked_for(void) {
   pawl_count(NULL, &counts);
   CHECK_INT(counts.trips, 0);
   pawl_count(NULL, NULL);
+  pawl_memory(NULL, &memory);
+  CHECK_INT(memory.used, 0);
+  pawl_memory(NULL, NULL);
   CHECK(pawl_store_name(NULL, name, sizeof name) == name);
   CHECK(pawl_store_name("x", NULL, 8) == NULL);
 }
@@ -524,6 +599,26 @@ static void a_version_is_mended_from_memory(void) {
   CHECK_INT(w.alloc.live_bytes, 0);
 }
 
+/* What was known of the store before goes with it. */
+static void a_restore_keeps_nothing_of_the_store_before(void) {
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  char *bytes = NULL;
+  size_t size = 0;
+
+  opened(&w, &c);
+  CHECK_INT(pawl_backup_bytes(w.e, &bytes, &size, NULL), PAWL_OK);
+  for (int i = 0; i < 3; i++) {
+    started(&w);
+    CHECK_INT(pawl_tick(w.e, 0, NULL, NULL), PAWL_OK);
+    CHECK_INT(pawl_restore_bytes(w.e, bytes, size, NULL), PAWL_OK);
+    CHECK_INT(pawl_get(w.e, w.id, NULL, NULL), PAWL_NOTFOUND);
+  }
+  pawl_free(w.e, bytes);
+  CHECK_INT(pawl_close(w.e), PAWL_OK);
+  CHECK_INT(w.alloc.live_bytes, 0);
+}
+
 int main(void) {
   a_version_is_mended_from_memory();
   text_knows_its_allocator();
@@ -531,11 +626,14 @@ int main(void) {
   a_clock_may_say_anything();
   what_is_recorded_is_no_failure();
   a_config_may_be_of_another_size();
+  a_size_is_one_of_a_header();
+  what_is_reserved_is_zero();
   an_empty_filter_is_refused();
   a_delay_and_a_time_exclude_each_other();
   what_is_needed_is_asked_for();
   an_engine_is_asked_for();
   what_is_not_needed_may_be_left_out();
   what_is_moved_goes_on_there_alone();
+  a_restore_keeps_nothing_of_the_store_before();
   return TEST_END;
 }

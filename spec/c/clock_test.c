@@ -37,6 +37,37 @@ static void a_clock_can_be_given(void) {
   CHECK(pawl_clock_now(NULL) < INT64_C(7258118400000000));
 }
 
+static void game_time_stands_and_passes(void) {
+  pawl_game_clock game = {0};
+  pawl_clock clock = {pawl_game_clock_now, &game};
+  int64_t was;
+
+  CHECK_INT(pawl_clock_now(&clock), 0);
+  pawl_game_clock_set(&game, 5 * PAWL_SECOND, 0);
+  pawl_sleep_us(2000);
+  CHECK_INT(pawl_clock_now(&clock), 5 * PAWL_SECOND);
+  pawl_game_clock_set(&game, pawl_game_clock_now(&game), 1000);
+  pawl_sleep_us(2000);
+  was = pawl_clock_now(&clock);
+  CHECK(was >= 7 * PAWL_SECOND);
+  pawl_game_clock_set(&game, PAWL_SECOND, 0.5); /* back */
+  was = pawl_clock_mono();
+  pawl_sleep_us(20000);
+  CHECK(pawl_clock_now(&clock) >= PAWL_SECOND + 10000);
+  CHECK(pawl_clock_now(&clock) <=
+        PAWL_SECOND + (pawl_clock_mono() - was) / 2 + 1000);
+  /* what no clock shows */
+  pawl_game_clock_set(&game, INT64_MIN, -1);
+  CHECK_INT(pawl_clock_now(&clock), 0);
+  pawl_game_clock_set(&game, 7, strtod("nan", NULL));
+  CHECK_INT(pawl_clock_now(&clock), 7);
+  pawl_game_clock_set(&game, INT64_MAX, 1e300);
+  pawl_sleep_us(1000);
+  CHECK_INT(pawl_clock_now(&clock), PAWL_TIME_MAX);
+  pawl_game_clock_set(NULL, 1, 1);
+  CHECK_INT(pawl_game_clock_now(NULL), 0);
+}
+
 static void durations_only_grow(void) {
   int64_t last = pawl_clock_mono(), begin;
   int i, back = 0;
@@ -164,6 +195,7 @@ static void days_follow_each_other(void) {
 
 int main(void) {
   a_clock_can_be_given();
+  game_time_stands_and_passes();
   durations_only_grow();
   times_are_written();
   times_are_read();

@@ -180,6 +180,8 @@ static void bad_graphs_are_refused_when_read(void) {
        "step \"a\": `timeout` must be a duration in microseconds, longer than "
        "nothing",
        ""},
+      {STEP("\"durability\":\"never\""), "order.lua:2",
+       "step \"a\": `durability` must be every, grouped or save", ""},
       {STEP("\"on_exhausted\":\"stop\""), "order.lua:2",
        "step \"a\": `on_exhausted` cannot be \"stop\"",
        "\"fail\" or \"suspend\""},
@@ -479,6 +481,8 @@ static void what_the_other_kinds_cannot_say_is_refused(void) {
        ""},
       {"{\"code\":\"c\",\"start\":\"a\",\"trigger\":[{\"key\":\"x\"}]}",
        "the workflow: `trigger` must be a list of objects with `event`", ""},
+      {"{\"code\":\"c\",\"start\":\"a\",\"durability\":7}",
+       "the workflow: `durability` must be a string", ""},
       {"{\"code\":\"c\",\"start\":\"a\",\"keep_history\":99}",
        "the workflow: `keep_history` must be an integer from 100 to 1000000: "
        "rows that stay",

@@ -169,7 +169,7 @@ static inline pawl_code load(engine *e, const char *text) {
   pawl_code rc;
   pawl_str bundle = {NULL, 0};
   pawl_loaded_deinit(&e->loaded);
-  rc = pawl_host_load_text(e->host, "flow.lua", pawl_strz(text), bundle,
+  rc = pawl_host_load_text(e->host, "flow.lua", pawl_strz(text), bundle, NULL,
                            &e->loaded, &e->err);
   if (rc == PAWL_OK) e->call.ref = e->loaded.ref;
   return rc;
@@ -256,7 +256,7 @@ static inline void write_file(const char *name, const char *text) {
 static inline pawl_code load_file(engine *e, const char *name) {
   pawl_code rc;
   pawl_loaded_deinit(&e->loaded);
-  rc = pawl_host_load_file(e->host, path_of(name), &e->loaded, &e->err);
+  rc = pawl_host_load_file(e->host, path_of(name), NULL, &e->loaded, &e->err);
   if (rc == PAWL_OK) e->call.ref = e->loaded.ref;
   return rc;
 }

@@ -156,7 +156,7 @@ static void handlers_may_wait(void) {
   char id[8] = "i1", input[8] = "1";
   begin(&e, 0, NULL);
   CHECK_INT(pawl_host_load_text(e.host, "flow.lua", pawl_strz(SCRIPT), none,
-                                &e.loaded, &e.err),
+                                NULL, &e.loaded, &e.err),
             PAWL_OK);
   e.call = (pawl_call){.ref = e.loaded.ref,
                        .node = "a",
@@ -234,7 +234,7 @@ static void memory_may_end_anywhere(void) {
                    "ctx.await(1) if ctx.vars.n == 1 then error { code = 'c',\n"
                    "details = { 1 } } end end })\n"
                    "w:finish('z') return w"),
-          none, &e.loaded, &e.err);
+          none, NULL, &e.loaded, &e.err);
     if (n == PAWL_NEVER) loaded_at = state.requests;
     if (rc == PAWL_OK) {
       e.call = (pawl_call){.ref = e.loaded.ref,

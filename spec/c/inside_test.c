@@ -1,11 +1,15 @@
-/* Every call of pawl.h from inside each callback: log, trace, clock, allocator,
+/* Every call of pawl.h from inside each callback: log, trace, clock, allocator, wake,
  * publish, progress, a function that is lent and its destroy; while the engine
  * works and while it is closed. Each is legal there or PAWL_MISUSE; none does
  * anything, and none is undefined (valgrind and the sanitizers see that). */
-#define _XOPEN_SOURCE 600 /* usleep */
+#define _XOPEN_SOURCE 700 /* mkdtemp */
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
+
+#include "../../src/base/clock.h"
 
 #include "test.h"
 #include "zoo.h"
@@ -17,13 +21,15 @@ typedef enum place {
   ALLOC,
   PUBLISH,
   PROGRESS,
+  WAKE,
   LENT,
   DESTROY,
   NPLACES
 } place;
 
-static const char *const NAMES[] = {"log",     "trace",    "clock", "alloc",
-                                    "publish", "progress", "lent",  "destroy"};
+static const char *const NAMES[] = {"log",   "trace",   "clock",
+                                    "alloc", "publish", "progress",
+                                    "wake",  "lent",    "destroy"};
 
 typedef struct world {
   zoo_clock clock;
@@ -32,7 +38,9 @@ typedef struct world {
   char id[37], *spare;
   place armed; /* NPLACES: none */
   int inside, times, most;
-  int every, skipped; /* of very many, so many are passed over */
+  int every, skipped;             /* of very many, so many are passed over */
+  void (*begun)(struct world *w); /* called by in.loop's next handler */
+  pthread_t thread;
 } world;
 
 static const char FLOW[] =
@@ -43,6 +51,11 @@ static const char FLOW[] =
     "ctx.host.f(1)\n"
     "end })\n"
     "w:wait('b', { event = 'go', next = 'z' })\n"
+    "w:finish('z')\n"
+    "return w\n";
+
+static const char OTHER[] =
+    "local w = require 'pawl'.workflow { code = 'in.other', start = 'z' }\n"
     "w:finish('z')\n"
     "return w\n";
 
@@ -65,6 +78,8 @@ static void call_what_is_refused(pawl_engine *e, const char *own_id) {
   pawl_tick_stats stats;
   pawl_relayed relayed;
   const char *status;
+  struct sqlite3 *db;
+  size_t size;
   int64_t n;
   int yes;
 
@@ -74,9 +89,13 @@ static void call_what_is_refused(pawl_engine *e, const char *own_id) {
   REFUSED(pawl_problems(e, NULL, &text, NULL));
   REFUSED(pawl_health(e, 1, &text, NULL));
   REFUSED(pawl_prune(e, NULL, &text, NULL));
-  REFUSED(pawl_backup(e, "nowhere.db", &text, NULL));
+  REFUSED(pawl_backup(e, "nowhere.db", NULL, &text, NULL));
+  REFUSED(pawl_backup_bytes(e, &text, &size, NULL));
+  REFUSED(pawl_restore(e, "nowhere.db", &text, NULL));
+  REFUSED(pawl_restore_bytes(e, "x", 1, NULL));
   REFUSED(pawl_load(e, "nowhere.lua", &text, NULL));
   REFUSED(pawl_load_text(e, "x", "return 1", &text, NULL));
+  REFUSED(pawl_load_as(e, "x", "return 1", "{}", &text, NULL));
   REFUSED(pawl_load_stack(e, &text, NULL));
   REFUSED(pawl_deploy(e, "{\"files\":[\"x\"]}", &text, NULL));
   REFUSED(pawl_check(e, "nowhere.lua", &text, NULL));
@@ -92,6 +111,7 @@ static void call_what_is_refused(pawl_engine *e, const char *own_id) {
   REFUSED(pawl_start_many(e, "in.side", "[{}]", NULL, &text, NULL));
   REFUSED(pawl_transaction_begin(e, NULL));
   REFUSED(pawl_transaction_query(e, "select 1", NULL, &n, &text, NULL));
+  REFUSED(pawl_transaction_sqlite(e, &db, NULL));
   REFUSED(pawl_transaction_commit(e, NULL));
   REFUSED(pawl_transaction_abort(e, NULL));
   REFUSED(pawl_signal(e, "{\"name\":\"x\"}", &n, &text, NULL));
@@ -132,7 +152,9 @@ static void call_what_is_refused(pawl_engine *e, const char *own_id) {
 static void call_what_may_be(world *w) {
   pawl_engine *e = w->e, *other = NULL;
   pawl_counts counts;
+  pawl_memory_use memory;
   pawl_cursor c = {0};
+  pawl_game_clock game;
   char *text = NULL, id[37], room[40];
   int64_t n;
   double d;
@@ -141,8 +163,11 @@ static void call_what_may_be(world *w) {
   CHECK(pawl_now(e) > 0);
   pawl_executor_id(e, id);
   CHECK_INT(strlen(id), 36);
+  CHECK(pawl_is_new(e) >= 0);
   pawl_count(e, &counts);
   CHECK(counts.trips >= 0);
+  pawl_memory(e, &memory);
+  CHECK(memory.used > 0 && memory.store >= 0);
   CHECK_INT(pawl_format(e, &text, NULL, "{\"a\":[%d]}", 1), PAWL_OK);
   CHECK_INT(pawl_format_into(room, sizeof room, NULL, "%Q", "x"), PAWL_OK);
   CHECK(pawl_at(text, "a") != NULL);
@@ -159,12 +184,16 @@ static void call_what_may_be(world *w) {
   CHECK_TEXT(pawl_code_name(PAWL_MISUSE), "misuse");
   CHECK_TEXT(pawl_version(), PAWL_VERSION);
   CHECK_INT(pawl_time_us("2026-01-01", &n, NULL), PAWL_OK);
+  pawl_game_clock_set(&game, 5, 0);
+  CHECK_INT(pawl_game_clock_now(&game), 5);
   CHECK(pawl_store_name("x", room, sizeof room) == room);
   /* another engine is another matter */
   if (w->times > 1) return;
   CHECK_INT(pawl_open(":memory:", NULL, &other, NULL), PAWL_OK);
   CHECK_INT(pawl_migrate(":memory:", NULL, 0, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_migrations(":memory:", NULL, 0, &text, NULL), PAWL_OK);
+  pawl_free(NULL, text);
+  CHECK_INT(pawl_doctor(":memory:", NULL, &text, NULL), PAWL_OK);
   pawl_free(NULL, text);
   CHECK_INT(pawl_tick(other, 0, NULL, NULL), PAWL_OK);
   CHECK_INT(pawl_close(other), PAWL_OK);
@@ -221,16 +250,21 @@ static int progress(void *ud, const pawl_progress *so_far) {
 
 static pawl_code lent(void *ud, const pawl_wanted *wanted, char **out,
                       pawl_error *err) {
-  (void)wanted;
-  call_all(ud, LENT);
-  return pawl_format(((world *)ud)->e, out, err, "%d", 7);
+  world *w = ud;
+  call_all(w, LENT);
+  if (w->begun && !strcmp(wanted->workflow, "in.loop")) w->begun(w);
+  return pawl_format(w->e, out, err, "%d", 7);
+}
+
+static void on_wake(void *ud) {
+  call_all(ud, WAKE);
 }
 
 static void on_destroy(void *ud) {
   call_all(ud, DESTROY);
 }
 
-static void opened(world *w) {
+static void opened_at(world *w, const char *url, int durability) {
   pawl_config c = PAWL_CONFIG_INIT;
   pawl_error err = {0};
   w->armed = NPLACES;
@@ -239,11 +273,14 @@ static void opened(world *w) {
   c.clock = on_clock;
   c.log = on_log;
   c.trace = on_trace;
-  c.alloc_ud = c.clock_ud = c.log_ud = c.trace_ud = w;
-  if (!CHECK_INT(pawl_open(":memory:", &c, &w->e, &err), PAWL_OK) ||
+  c.wake = on_wake;
+  c.durability = durability;
+  c.alloc_ud = c.clock_ud = c.log_ud = c.trace_ud = c.wake_ud = w;
+  if (!CHECK_INT(pawl_open(url, &c, &w->e, &err), PAWL_OK) ||
       !CHECK_INT(pawl_register(w->e, "f", lent, w, on_destroy, &err),
                  PAWL_OK) ||
       !CHECK_INT(pawl_load_text(w->e, "in", FLOW, NULL, &err), PAWL_OK) ||
+      !CHECK_INT(pawl_load_text(w->e, "other", OTHER, NULL, &err), PAWL_OK) ||
       !CHECK_INT(pawl_start(w->e, "in.side", NULL, NULL, w->id, NULL, &err),
                  PAWL_OK) ||
       !CHECK_INT(pawl_list(w->e, NULL, &w->spare, &err), PAWL_OK)) {
@@ -252,9 +289,16 @@ static void opened(world *w) {
   }
 }
 
+static void opened(world *w) {
+  opened_at(w, ":memory:", PAWL_DURABLE_EVERY);
+}
+
 static void work(world *w) {
   pawl_error err = {0};
   const char *status = "";
+  char other[37];
+  CHECK_INT(pawl_start(w->e, "in.other", NULL, NULL, other, NULL, &err),
+            PAWL_OK);
   CHECK_INT(pawl_tick(w->e, 1000000, NULL, &err), PAWL_OK);
   CHECK_INT(pawl_outbox_relay(w->e, NULL, publish, w, NULL, &err), PAWL_OK);
   CHECK_INT(pawl_bulk(w->e, "{\"workflow\":\"in.side\"}",
@@ -280,6 +324,58 @@ static void from_inside(place at, int while_closing) {
   CHECK_INT(w.alloc.live_bytes, 0);
 }
 
+/* ---- a connection that comes to its end ---- */
+
+static char folder[] = "/tmp/pawl-inside.XXXXXX";
+
+static const char *path_of(const char *name) {
+  static char paths[2][80];
+  static int at;
+  at = !at;
+  snprintf(paths[at], sizeof paths[at], "%s/%s", folder, name);
+  return paths[at];
+}
+
+/* With its log. */
+static void move(const char *from, const char *to) {
+  char log[2][40];
+  snprintf(log[0], sizeof log[0], "%s-wal", from);
+  snprintf(log[1], sizeof log[1], "%s-wal", to);
+  CHECK_INT(rename(path_of(from), path_of(to)), 0);
+  CHECK_INT(rename(path_of(log[0]), path_of(log[1])), 0);
+}
+
+/* As its file is gone, or it has failed with a group, and when another takes
+ * its place: whatever is freed then, or made. */
+static void while_a_connection_goes(int durability) {
+  world w = {.most = 100000};
+  pawl_error err = {0};
+  char *text = NULL;
+
+  opened_at(&w, path_of("in.db"), durability);
+  CHECK_INT(pawl_tick(w.e, 1000, NULL, &err), PAWL_OK);
+  CHECK_INT(pawl_backup(w.e, path_of("copy.db"), NULL, NULL, &err), PAWL_OK);
+  w.armed = ALLOC;
+  move("in.db", "away.db");
+  CHECK_INT(pawl_get(w.e, w.id, &text, &err), PAWL_NOTFOUND);
+  move("away.db", "in.db");
+  CHECK_INT(pawl_get(w.e, w.id, &text, &err), PAWL_OK);
+  CHECK(w.times > 0);
+  w.times = 0;
+  CHECK_INT(pawl_restore(w.e, path_of("copy.db"), NULL, &err), PAWL_OK);
+  CHECK(w.times > 0);
+  w.armed = NPLACES;
+  pawl_free(w.e, text);
+  pawl_free(NULL, w.spare);
+  CHECK_INT(pawl_close(w.e), PAWL_OK);
+  CHECK_INT(w.alloc.live_bytes, 0);
+  for (int i = 0; i < 5; i++) {
+    static const char *const FILES[] = {"copy.db", "in.db", "in.db-wal",
+                                        "in.db-shm", "in.db-pawl-lock"};
+    unlink(path_of(FILES[i]));
+  }
+}
+
 /* ---- pawl_interrupt ---- */
 
 static const char LOOPS[] =
@@ -295,36 +391,77 @@ static const char LOOPS[] =
     "    while true do end end }) local x <close> = t error('x') end,\n"
     "  function() return xpcall(function() while true do end end,\n"
     "    function() while true do end end) end,\n"
+    "  function() while true do ('x'):rep(1000):find('.-.-.-.-y') end end,\n"
     "}\n"
     "w:step('a', { next = 'z', run = function(ctx)\n"
+    "  ctx.host.f(1)\n"
     "  if ctx.attempt == 1 then ways[ctx.input.way]() end end })\n"
     "w:finish('z')\n"
     "return w\n";
 
+/* What it may use is no reason to stop it. */
+static const char LIMITED[] =
+    "{\"level\":\"limited\",\"instructions\":1000000000000,"
+    "\"may\":{\"host\":\"*\"},\"time_us\":600000000}";
+
 static void *interrupt_soon(void *e) {
-  usleep(50 * 1000);
+  pawl_sleep_us(50 * 1000);
   pawl_interrupt(e);
   return NULL;
 }
 
+/* It is its engine's word that stops it, and none of these limits. */
+static const char ISOLATED[] =
+    "{\"level\":\"isolated\",\"time_us\":600000000,"
+    "\"may\":{\"host\":\"*\"},\"instructions\":1000000000000000}";
+
+static pawl_engine *volatile alarmed;
+
+static void on_alarm(int sig) {
+  (void)sig;
+  pawl_interrupt(alarmed);
+}
+
+static void by_signal(world *w) {
+  const struct itimerval soon = {.it_value = {.tv_usec = 50 * 1000}};
+  w->begun = NULL;
+  alarmed = w->e;
+  CHECK(signal(SIGALRM, on_alarm) != SIG_ERR);
+  CHECK_INT(setitimer(ITIMER_REAL, &soon, NULL), 0);
+}
+
+static void by_thread(world *w) {
+  w->begun = NULL;
+  CHECK_INT(pthread_create(&w->thread, NULL, interrupt_soon, w->e), 0);
+}
+
+/* One tick of something that loops, with an interrupt in the midst of it: by
+ * another thread, or by a signal that comes to this one. */
+static void tick_interrupted(world *w, void (*by)(world *w)) {
+  pawl_tick_stats stats = {0};
+  pawl_error err = {0};
+  w->begun = by;
+  CHECK_INT(pawl_tick(w->e, INT64_C(60000000), &stats, &err), PAWL_OK);
+  CHECK_INT(stats.next_due_us, 0);
+  CHECK(!w->begun);
+  if (by == by_thread && !w->begun) pthread_join(w->thread, NULL);
+}
+
 /* It has failed with that, and then it is well: nothing else was lost. */
-static void a_handler_that_loops_is_stopped(void) {
-  for (int way = 1; way <= 5; way++) {
+static void a_handler_that_loops_is_stopped(const char *trust) {
+  /* a long search is stopped where its pieces are counted */
+  for (int way = 1; way <= (trust ? 6 : 5); way++) {
     world w = {0};
     pawl_error err = {0};
-    pawl_tick_stats stats = {0};
     char input[40], other[37], *text = NULL;
     const char *status = "";
-    pthread_t thread;
     opened(&w);
-    CHECK_INT(pawl_load_text(w.e, "l", LOOPS, NULL, &err), PAWL_OK);
+    if (!CHECK_INT(pawl_load_as(w.e, "l", LOOPS, trust, NULL, &err), PAWL_OK))
+      printf("  %s\n", err.message);
     snprintf(input, sizeof input, "{\"way\":%d}", way);
     CHECK_INT(pawl_start(w.e, "in.loop", input, NULL, other, NULL, &err),
               PAWL_OK);
-    CHECK_INT(pthread_create(&thread, NULL, interrupt_soon, w.e), 0);
-    CHECK_INT(pawl_tick(w.e, INT64_C(60000000), &stats, &err), PAWL_OK);
-    CHECK_INT(stats.next_due_us, 0);
-    pthread_join(thread, NULL);
+    tick_interrupted(&w, way % 2 ? by_signal : by_thread);
     CHECK_INT(pawl_history(w.e, other, NULL, &text, &err), PAWL_OK);
     if (!CHECK(strstr(text, "\"code\":\"interrupted\"") != NULL))
       printf("  way %d: %s\n", way, text);
@@ -343,6 +480,20 @@ static void a_handler_that_loops_is_stopped(void) {
   }
 }
 
+/* It was for what ran before, or runs next; what is loaded meanwhile is, also
+ * a limited one, which is under a limit then as well. */
+static void a_load_is_not_interrupted(void) {
+  world w = {0};
+  pawl_error err = {0};
+  opened(&w);
+  pawl_interrupt(w.e);
+  CHECK_INT(pawl_load_as(w.e, "l", LOOPS, LIMITED, NULL, &err), PAWL_OK);
+  CHECK_INT(pawl_load_as(w.e, "i", OTHER, NULL, NULL, &err), PAWL_OK);
+  CHECK_INT(pawl_load_as(w.e, "s", LOOPS, ISOLATED, NULL, &err), PAWL_OK);
+  pawl_free(NULL, w.spare);
+  CHECK_INT(pawl_close(w.e), PAWL_OK);
+}
+
 /* The next tick ends at once, and says that it is to be called again. */
 static void nothing_that_is_due_is_forgotten(void) {
   for (int waits = 0; waits < 2; waits++) {
@@ -355,17 +506,17 @@ static void nothing_that_is_due_is_forgotten(void) {
     if (waits) {
       CHECK_INT(pawl_wait(w.e, INT64_C(60000000), &err), PAWL_OK);
     } else {
-      CHECK_INT(pawl_tick(w.e, 1000000, &stats, &err), PAWL_OK);
+      CHECK_INT(pawl_tick(w.e, 60000000, &stats, &err), PAWL_OK);
       CHECK_INT(stats.steps, 0);
       CHECK_INT(stats.next_due_us, 0);
     }
     CHECK_INT(pawl_next_due(w.e, &due, &err), PAWL_OK);
     CHECK_INT(due, 0);
-    CHECK_INT(pawl_tick(w.e, 1000000, &stats, &err), PAWL_OK);
+    CHECK_INT(pawl_tick(w.e, 60000000, &stats, &err), PAWL_OK);
     CHECK_INT(stats.steps, 1);
     CHECK(stats.next_due_us != 0);
     pawl_interrupt(w.e);
-    CHECK_INT(pawl_tick(w.e, 1000000, &stats, &err), PAWL_OK);
+    CHECK_INT(pawl_tick(w.e, 60000000, &stats, &err), PAWL_OK);
     CHECK_INT(stats.next_due_us, 0);
     pawl_free(NULL, w.spare);
     CHECK_INT(pawl_close(w.e), PAWL_OK);
@@ -377,7 +528,15 @@ int main(void) {
     if (at != DESTROY) from_inside(at, 0);
     from_inside(at, 1);
   }
-  a_handler_that_loops_is_stopped();
+  if (CHECK(mkdtemp(folder) != NULL)) {
+    for (int d = PAWL_DURABLE_EVERY; d <= PAWL_DURABLE_SAVE; d++)
+      while_a_connection_goes(d);
+    rmdir(folder);
+  }
+  a_handler_that_loops_is_stopped(NULL);
+  a_handler_that_loops_is_stopped(LIMITED);
+  a_load_is_not_interrupted();
+  a_handler_that_loops_is_stopped(ISOLATED);
   nothing_that_is_due_is_forgotten();
   return TEST_END;
 }

@@ -101,7 +101,7 @@ static void a_bundle_is_stored_and_private(engine *e) {
   write_file("host_deep/inner.lua", "return { deep = 60 }\n");
   CHECK_INT(pawl_host_load_text(
                 e->host, "bundle.lua", pawl_buf_str(&e->loaded.source),
-                pawl_buf_str(&e->loaded.bundle), &stored, &e->err),
+                pawl_buf_str(&e->loaded.bundle), NULL, &stored, &e->err),
             PAWL_OK);
   e->call.ref = stored.ref;
   CHECK_INT(run_loaded(e), PAWL_OK);
@@ -118,7 +118,7 @@ static void stored_sources_win_over_files(engine *e) {
   pawl_code rc;
   pawl_loaded_deinit(&e->loaded);
   rc = pawl_host_load_text(e->host, "f.lua", text,
-                           pawl_strz("{\"host_m\":\"return 'stored'\"}"),
+                           pawl_strz("{\"host_m\":\"return 'stored'\"}"), NULL,
                            &e->loaded, &e->err);
   if (!CHECK_INT(rc, PAWL_OK)) return;
   CHECK_STR(pawl_buf_str(&e->loaded.bundle),
@@ -128,12 +128,12 @@ static void stored_sources_win_over_files(engine *e) {
   CHECK_STR(pawl_buf_str(&e->result.output), "\"stored\"");
   pawl_loaded_deinit(&e->loaded);
   rc = pawl_host_load_text(e->host, "f.lua", text,
-                           pawl_strz("{\"host_m\":\"return =\"}"), &e->loaded,
-                           &e->err);
+                           pawl_strz("{\"host_m\":\"return =\"}"), NULL,
+                           &e->loaded, &e->err);
   CHECK_INT(rc, PAWL_DEFINITION);
   CHECK_TEXT(e->err.where, "host_m.lua:1");
   rc = pawl_host_load_text(e->host, "f.lua", text,
-                           pawl_strz("{\"host_m\":\"return false\"}"),
+                           pawl_strz("{\"host_m\":\"return false\"}"), NULL,
                            &e->loaded, &e->err);
   CHECK_INT(rc, PAWL_OK);
   e->call.ref = e->loaded.ref;
@@ -142,12 +142,12 @@ static void stored_sources_win_over_files(engine *e) {
   pawl_loaded_deinit(&e->loaded);
   rc = pawl_host_load_text(
       e->host, "f.lua", text,
-      pawl_strz("{\"host_m\":\"return require 'host_m'\"}"), &e->loaded,
+      pawl_strz("{\"host_m\":\"return require 'host_m'\"}"), NULL, &e->loaded,
       &e->err);
   CHECK_INT(rc, PAWL_DEFINITION);
   CHECK_TEXT(e->err.message, "module 'host_m' requires itself");
-  rc = pawl_host_load_text(e->host, "f.lua", text, pawl_strz("{"), &e->loaded,
-                           &e->err);
+  rc = pawl_host_load_text(e->host, "f.lua", text, pawl_strz("{"), NULL,
+                           &e->loaded, &e->err);
   CHECK_INT(rc, PAWL_VALUE);
 }
 

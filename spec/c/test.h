@@ -53,12 +53,18 @@ static inline int test_end(void) {
   return test_failed > 0;
 }
 
-/* An allocator that refuses the fail_at-th request (0: none), once or from
- * then on, and knows what it gave: sizes that do not fit end the test. */
+/* An allocator that refuses the fail_at-th request (0: none), and so many more
+ * behind it, or all; and knows what it gave: sizes that do not fit end the
+ * test. */
 typedef struct test_alloc {
   int64_t requests, fail_at, live_bytes;
-  int for_ever;
+  int for_ever, more;
 } test_alloc;
+
+static inline int test_alloc_refuses(test_alloc *a) {
+  return ++a->requests >= a->fail_at && a->fail_at > 0 &&
+         (a->for_ever || a->requests <= a->fail_at + a->more);
+}
 
 static inline void *test_alloc_fn(void *ud, void *ptr, size_t osize,
                                   size_t nsize) {
@@ -69,9 +75,7 @@ static inline void *test_alloc_fn(void *ud, void *ptr, size_t osize,
     abort();
   }
   if (!ptr) osize = 0; /* Lua says what kind of object it is for */
-  if (nsize > osize && ++a->requests >= a->fail_at && a->fail_at > 0 &&
-      (a->for_ever || a->requests == a->fail_at))
-    return NULL;
+  if (nsize > osize && test_alloc_refuses(a)) return NULL;
   a->live_bytes += (int64_t)nsize - (int64_t)osize;
   if (nsize == 0) return free(block), NULL;
   block = realloc(block, nsize + 2 * sizeof *block);

@@ -33,11 +33,15 @@ describe("pawl archive", function()
 
   it("puts one out of the way, and brings it back", function()
     local here, id = filled()
+    done(here, "note", id, "she called", "--by", "bob")
+    local before = done(here, "show", id):match "\nnote [^\n]+\n"
+    assert.matches("by bob: she called", before)
     assert.equal("archived " .. id .. "\n", done(here, "archive", id:sub(-8),
       "--by", "ann", "--reason", "old"))
     assert.equal(1, #here:json "list")
     assert.equal(id, here:json("list", "--archived")[1].id)
     local shown = done(here, "show", id)
+    assert.truthy(shown:find(before, 1, true), shown)
     assert.matches("\narchived +since [%d-]+ [%d:]+.*, by ann: old\n", shown)
     assert.matches("kept", shown)
     assert.matches("It was archived .* %(by ann: old%)",

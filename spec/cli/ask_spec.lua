@@ -67,7 +67,8 @@ describe("pawl start", function()
     local here = folder()
     local ran = here:pawl("start", "t.hello")
     assert.equal(0, ran.code, ran.err)
-    assert.equal("warning: no worker has loaded workflow t.hello yet\n",
+    assert.equal("made a new store: pawl.db\n"
+      .. "warning: no worker has loaded workflow t.hello yet\n",
       ran.err)
     assert.equal(ran.out, here:json "list"[1].id .. "\n")
   end)
@@ -114,6 +115,10 @@ describe("pawl history", function()
       "2020-01-01", "--type", "note")[1].by)
     assert.equal(0, #here:json("history", id, "--completed-before",
       "2020-01-01"))
+    local all = here:json("history", id)
+    assert.same({ all[#all - 1], all[#all] },
+      here:json("history", id, "--last", "2"))
+    assert.equal(2, here:pawl("history", id, "--last", "2", "-n", "2").code)
     local ran = here:pawl("history", id, "--node", "nosuch")
     assert.equal("nothing like that is recorded\n", ran.out)
     ran = here:pawl("history", id, "--after", "99")
@@ -384,17 +389,7 @@ describe("pawl history", function()
 
   it("says where rows are gone, and show how many", function()
     local here = folder()
-    here:write("long.lua", [[
-local pawl = require "pawl"
-local flow = pawl.workflow { code = "t.long", start = "a",
-  keep_history = 100 }
-flow:step("a", { run = function(ctx)
-  ctx.vars.n = (ctx.vars.n or 0) + 1
-  return ctx.vars.n < 300 and "again" or "out"
-end, next = { again = "a", out = "done" } })
-flow:finish "done"
-return flow
-]])
+    here:write("long.lua", flows.long)
     local id = here:json("run", "long.lua").id
     local gone = here:json("show", id).trimmed.rows
     assert.is_true(gone > 100)

@@ -76,6 +76,8 @@ local LINES = {
   run = { code = true, { "run", "failing.lua", "--quiet" } }, -- and fails
   worker = { code = true, { "worker", "marked.lua", "--until-idle",
     "--processes", "1" } },
+  dev = { code = true, { "dev", "marked.lua", -- and has no end of its own
+    under = { "timeout", "--preserve-status", "3" } } },
   check = { code = true, { "check", "marked.lua" } },
   deploy = { code = true, { "deploy", "marked.lua" } },
   start = { { "start", "t.marked" },
@@ -124,10 +126,12 @@ local LINES = {
   stats = { { "stats" } },
   problems = { { "problems" } },
   top = { { "top" } },
+  doctor = { { "doctor" } },
   health = { { "health" }, { "health", "--repair" } },
   graph = { { "graph", "t.marked" }, { "graph", "ID" } },
   migrate = { { "migrate" }, { "migrate", "--print" } },
   backup = { { "backup", "copy.db" } },
+  restore = { { "backup", "copy.db" }, { "restore", "copy.db" } },
   export = { { "export", "ID", "--children" }, { "export", "--all" } },
   import = { { "import", "some.jsonl" },
     { "import", "some.jsonl", "--store", "other.db", "--release" } },
@@ -145,7 +149,8 @@ local function run(folder, line)
     TASK = folder.task }
   local words = {}
   for i, word in ipairs(line) do words[i] = ids[word] or word end
-  words[#words + 1] = { env = { MARK = folder.dir .. "/mark" } }
+  words[#words + 1] = { env = { MARK = folder.dir .. "/mark" },
+    under = line.under }
   local ran = folder:pawl(table.unpack(words))
   return ran, tmp.read(folder.dir .. "/mark")
 end

@@ -49,6 +49,11 @@ describe("pawl export", function()
     assert.equal(0, imported.code, imported.err)
     assert.equal(4, #told.imported)
     here:write("all.jsonl", ran.out)
+    local why = { "import", "all.jsonl", "--store", "three.db", "--release",
+      "--by", "bob", "--reason", "it burnt" }
+    assert.equal(0, here:pawl(table.unpack(why)).code)
+    assert.equal(4, count(here:pawl("audit", "--by", "bob", "--type",
+      "imported", "--store", "three.db").out, "it burnt"))
     local again = here:pawl("import", "all.jsonl", "--store", "two.db")
     assert.equal("imported 0, there before 4\n", again.out)
     assert.equal(id, here:json("show", id, "--store", "two.db").id)

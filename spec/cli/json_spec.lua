@@ -2,6 +2,7 @@
 local backends = require "spec.support.backends"
 local command = require "spec.support.command"
 local commands = require "pawl.cli.commands"
+local flows = require "spec.support.flows"
 local pawl = require "pawl"
 local tmp = require "spec.support.tmp"
 
@@ -31,18 +32,6 @@ return flow
 local SHORT <const> = [[
 local pawl = require "pawl"
 local flow = pawl.workflow { code = "t.short", start = "done" }
-flow:finish "done"
-return flow
-]]
-
-local LONG <const> = [[
-local pawl = require "pawl"
-local flow = pawl.workflow { code = "t.long", start = "a",
-  keep_history = 100 }
-flow:step("a", { run = function(ctx)
-  ctx.vars.n = (ctx.vars.n or 0) + 1
-  return ctx.vars.n < 300 and "again" or "out"
-end, next = { again = "a", out = "done" } })
 flow:finish "done"
 return flow
 ]]
@@ -189,12 +178,13 @@ for _, backend in ipairs(backends) do
       local _, _, url = backend.fresh { clock = false }
       here:write("all.lua", FLOW)
       here:write("short.lua", SHORT)
-      here:write("long.lua", LONG)
+      here:write("long.lua", flows.long)
       local function run(...)
         local words = { ... }
         local more = type(words[#words]) == "table" and table.remove(words)
           or {}
-        words[#words + 1] = { env = { PAWL_STORE = url }, stdin = more.stdin }
+        words[#words + 1] = { env = { PAWL_STORE = url }, stdin = more.stdin,
+          under = more.under }
         local ran = here:pawl(table.unpack(words))
         assert.equal(more.code or 0, ran.code,
           table.concat({ ... }, " ", 1, #words - 1) .. ran.err)
@@ -277,6 +267,8 @@ for _, backend in ipairs(backends) do
         "version", "prune" } do
         check(name, name)
       end
+      check("doctor", "doctor",
+        { code = backend.name == "postgres" and 1 or 0 })
       check("prune", "prune", "--dry-run", "--retain", "completed=0s")
       check("executors", "executors", "--all")
       check("graph", "graph", ids[1])
@@ -343,6 +335,7 @@ for _, backend in ipairs(backends) do
       check("import", "import", "-", "--store", "two.db", { stdin = lines })
       check("reclaim", "reclaim", id)
       check("backup", "backup", "copy.db", "--store", "two.db")
+      check("restore", "restore", "copy.db", "--store", "two.db")
       check("migrate", "migrate")
       check("migrate --print", "migrate", "--print")
       check("migrate --print", "migrate", "--print", "--store", "three.db")
@@ -390,6 +383,8 @@ for _, backend in ipairs(backends) do
       check("relay", "relay", "--exec", "cat >/dev/null", "--once",
         { lines = true })
       check("worker", "worker", "--until-idle", "short.lua", { lines = true })
+      check("dev", "dev", "short.lua", { lines = true,
+        under = { "timeout", "--foreground", "--preserve-status", "3" } })
       check("run", "run", "short.lua", "--quiet")
     end
 

@@ -157,6 +157,45 @@ describe("a command with filters", function()
     assert.equal(3, count(here, "waiting"))
   end)
 
+  it("edits, and adds a note to, all that they find", function()
+    local here, ids = folder()
+    local function price(id) return here:json("show", id).variables.price end
+    local edit = { "edit", "-w", "t.pay", "--node", "t", "--set", "price=9" }
+    local ran = here:pawl(table.unpack(edit))
+    assert.equal(2, ran.code)
+    assert.matches("%-%-dry%-run says how many", ran.err)
+    edit[#edit + 1] = "--dry-run"
+    assert.equal("3 instances would be changed\n",
+      here:pawl(table.unpack(edit)).out)
+    assert.is_nil(price(ids[1]))
+    edit[#edit] = "--yes"
+    assert.equal("changed 3 instances\n", here:pawl(table.unpack(edit)).out)
+    assert.equal(9, price(ids[1]))
+    assert.is_nil(price(ids[5]))
+    ran = here:pawl("edit", "--status", "failed", "--set", "a=1", "-y")
+    assert.equal(4, ran.code)
+    assert.matches("^changed 0 instances\nrefused 2: already_finished", ran.out)
+
+    local function notes(id) return here:json("history", id, "--by", "ann") end
+    ran = here:pawl("note", "the bank was down", "--error", "bank_*", "--by",
+      "ann", "--data", "7", "--dry-run")
+    assert.equal("2 instances would be noted\n", ran.out, ran.err)
+    local report = here:json("note", "the bank was down", "--error", "bank_*",
+      "--by", "ann", "--data", "7", "--limit", "1", "--yes")
+    assert.same({ "note", 1 }, { report.kind, report.done })
+    assert.equal("noted 2 instances\n", here:pawl("note", "--error", "bank_*",
+      "--by", "ann", "--yes", "it was").out)
+    assert.equal(3, #notes(ids[4]) + #notes(ids[5]))
+    assert.equal("it was", notes(ids[4])[#notes(ids[4])].text)
+    assert.same({}, notes(ids[1]))
+    ran = here:pawl("note", ids[1], ids[2]:sub(-8), "both", "--by", "ann")
+    assert.equal(("noted %s\nnoted %s\n"):format(ids[1], ids[2]), ran.out)
+    assert.equal("both", notes(ids[2])[1].text)
+    ran = here:pawl("note", ids[1], "--yes")
+    assert.equal(2, ran.code)
+    assert.matches("note needs an ID and TEXT, or filters and TEXT", ran.err)
+  end)
+
   it("wakes at a node those that stand there", function()
     local here = folder()
     local ran = here:pawl("wake", "-w", "t.pay", "--node", "t", "--yes")
@@ -186,6 +225,14 @@ describe("a command with filters", function()
     here:pawl("cancel", "--node", "t", "--by", "ann", "--yes")
     assert.equal(3, counted("--cancelled-by", "ann"))
     assert.equal(0, counted("--compensation", "completed"))
+    for _, words in ipairs { { "error" }, { "node", "--count" },
+      { "workflow", "--json" } } do
+      local ran = here:pawl("list", "--group", table.unpack(words))
+      assert.equal(0, ran.code)
+      assert.matches("--group-by " .. words[1] .. "` counts", ran.err, 1, true)
+    end
+    assert.equal("", here:pawl("list", "--group", "eror").err)
+    assert.equal("", here:pawl("list", "--group", "default").err)
     local ran = here:pawl("list", "--since", "soon")
     assert.equal(2, ran.code)
     assert.matches("%-%-since: 'soon' is not a time", ran.err)

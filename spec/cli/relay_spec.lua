@@ -128,7 +128,11 @@ for _, backend in ipairs(backends) do
     it("gives up what is dropped", function()
       start()
       assert.equal(1, pawl("relay", "--once", "--exec", "exit 65").code)
-      assert.equal("dropped: 2\n", pawl("outbox", "drop", "--dead").out)
+      assert.equal("dropped: 2\n", pawl("outbox", "drop", "--dead", "--by",
+        "ann", "--reason", "too late").out)
+      local told = pawl("audit", "--by", "ann").out
+      assert.matches("ann +dropped .*too late.*ann +dropped .*too late", told)
+      assert.matches("why; kept in the audit", pawl("outbox", "--help").out)
       assert.equal("nothing was set aside\n", pawl("outbox", "--dead").out)
       local ran = pawl("outbox", "drop", "--dead", "--json")
       assert.same({ changed = 0, more = false }, json.decode(ran.out))
@@ -156,6 +160,8 @@ for _, backend in ipairs(backends) do
         { "relay" }, { "relay", "--exec", "cat", "--batch", "0" },
         { "outbox", "retry" }, { "outbox", "retri", "--dead" },
         { "outbox", "drop", "a/b" }, { "outbox", "list", "a" },
+        { "outbox", "drop", "a/0" }, { "outbox", "retry", "a/00" },
+        { "outbox", "retry", "a/-1" }, { "outbox", "drop", "a/" },
       } do
         local ran = pawl(table.unpack(case))
         assert.equal(2, ran.code, table.concat(case, " ") .. ran.err)

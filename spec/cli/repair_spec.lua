@@ -1,5 +1,6 @@
 -- suspend, resume, retry, restart, move, kill, wake, edit, workflows.
 local command = require "spec.support.command"
+local sqlite = require "spec.support.backends"[1]
 
 local TIMER = [[
 local pawl = require "pawl"
@@ -145,6 +146,20 @@ describe("pawl edit", function()
       .. "\nchanged +[^\n]+ by bob: odd removed\n", told)
   end)
 
+  it("is shown by few rows, however long the history is", function()
+    local here = folder()
+    local id = timer(here)
+    for i = 1, 7 do
+      good(here, "edit", id, "--set", "n=" .. i, "--by", "ann")
+    end
+    -- a row that nobody can read any more, and that nobody needs
+    sqlite.sql(here.dir .. "/pawl.db",
+      "update pawl_history set output = '{broken' where seq = 1")
+    local told = good(here, "show", id)
+    assert.matches("\nchanged +[^\n]+ by ann: n=3\nchanged .*n=7\n", told)
+    assert.is_nil(told:find("n=2", 1, true))
+  end)
+
   it("sets and removes variables", function()
     local here = folder()
     local id = timer(here)
@@ -214,7 +229,7 @@ describe("pawl workflow", function()
     timer(here)
     local out = good(here, "workflow")
     assert.matches("WORKFLOW +VERSION +REVISION", out)
-    assert.matches("t%.timer +1 +1 +active +1", out)
+    assert.matches("t%.timer +1 +1 +active +trusted +1", out)
     assert.equal(1, here:json("workflow", "list", "t.timer")[1].live)
     assert.matches("not active", good(here, "workflow", "deactivate",
       "t.timer", "1"))

@@ -1,4 +1,5 @@
 local command = require "spec.support.command"
+local core = require "pawl.core"
 local flows = require "spec.support.flows"
 local pawl = require "pawl"
 local process = require "spec.support.process"
@@ -242,10 +243,29 @@ describe("pawl run", function()
     assert.truthy(child:wait_for("first", 10))
     os.execute "sleep 0.2"
     child:kill "TERM"
-    os.execute "sleep 0.2"
+    os.execute "sleep 0.5"
     assert.is_nil(child:code())
     child:kill "TERM"
     assert.equal(143, child:wait(5))
+  end)
+
+  it("takes what its group is told, too, for the same signal", function()
+    local here = folder(flows.counted)
+    local function twice(signal) -- at once, or how long it has taken
+      local child = here:start("run", "flow.lua", "--new")
+      assert.truthy(child:wait_for("step first attempt 1 done", 10))
+      local began = core.mono()
+      child:kill(signal)
+      os.execute "sleep 0.02" -- or both are one to the kernel already
+      child:kill(signal)
+      return core.mono() - began, child:wait(10), child
+    end
+    for _, signal in ipairs { "INT", "TERM" } do
+      local took, code, child
+      repeat took, code, child = twice(signal) until took < 0.2
+      assert.equal(signal == "INT" and 130 or 143, code, child:errors())
+      assert.matches("every finished step is stored", child:errors())
+    end
   end)
 
   it("starts another one for another input, or with --new", function()

@@ -1,5 +1,6 @@
 -- pawl stats, pawl problems, pawl top: how a store stands.
 local command = require "spec.support.command"
+local process = require "spec.support.process"
 local tmp = require "spec.support.tmp"
 
 local FLOW = [[
@@ -13,6 +14,20 @@ flow:step("a", { retry = false, run = function(ctx)
 end, next = { wait = "wait" } })
 flow:wait("wait", { event = "go", next = "z" })
 flow:finish "z"
+return flow
+]]
+
+-- Its handler says that it has begun, and waits to be let go on.
+local SLOW = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "shop.slow", version = 1, start = "wait" }
+flow:step("wait", {
+  run = function()
+    os.execute "touch began; while [ ! -e go ]; do sleep 0.02; done"
+  end,
+  next = "done",
+})
+flow:finish "done"
 return flow
 ]]
 
@@ -86,7 +101,48 @@ describe("a store that has failures", function()
     assert.equal(1, #told.problems.problems)
   end)
 
+  it("says who holds what is held", function()
+    here:write("slow.lua", SLOW)
+    here:pawl("start", "shop.slow")
+    local worker = here:start("worker", "slow.lua", "--processes", "1",
+      "--until-idle", "--quiet")
+    assert(process.poll(20, function()
+      return io.open(here.dir .. "/began")
+    end)):close()
+    local row = here:json("executors")[1]
+    local who = ("%s:%d"):format(row.host, row.pid)
+    local stats, top = here:pawl("stats").out, here:pawl("top", "--once").out
+    here:write("go", "")
+    assert.equal(0, worker:wait(20))
+    assert.matches("\nheld by " .. who .. " " .. row.holds .. "\n", stats, 1,
+      true)
+    assert.matches("EXECUTOR +SINCE", top)
+    assert.matches("  " .. who .. "  ", top, 1, true)
+    assert.is_nil(here:pawl("stats").out:find("\nheld by", 1, true))
+  end)
+
   it("has executors, also called workers", function()
     assert.equal("no executor is alive\n", here:pawl("workers").out)
   end)
 end)
+
+for _, backend in ipairs(require "spec.support.backends") do
+  describe("pawl health on " .. backend.name, function()
+    after_each(backend.cleanup)
+    after_each(tmp.cleanup)
+
+    it("shows the largest tables, where their sizes are known", function()
+      local here = command.folder()
+      local _, _, url = backend.fresh { clock = false }
+      local at = { env = { PAWL_STORE = url } }
+      local out = here:pawl("health", at).out
+      local tables = here:json("health", at).store.tables
+      assert.equal(#tables > 0, out:find "\nTABLE +SIZE +ROWS +DEAD\n" ~= nil)
+      assert.equal(backend.name == "postgres", #tables > 0)
+      for i, one in ipairs(tables) do
+        local shown = out:find("\n" .. one.table .. "  ", 1, true)
+        assert.equal(i <= 5, shown ~= nil)
+      end
+    end)
+  end)
+end

@@ -52,7 +52,7 @@ describe("a command for a tenant", function()
     folder:pawl("migrate")
     for _, words in ipairs { { "worker", "--until-idle" }, { "health" },
       { "executors" }, { "stats" }, { "problems" },
-      { "backup", "copy.db" } } do
+      { "backup", "copy.db" }, { "restore", "pawl.db" } } do
       table.insert(words, "--tenant")
       table.insert(words, "a")
       local ran = folder:pawl(table.unpack(words))

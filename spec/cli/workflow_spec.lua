@@ -33,6 +33,22 @@ for _, backend in ipairs(backends) do
       assert.equal("t.hello", flow.graph.code)
     end)
 
+    it("shows what it says of durability", function()
+      local here, env = folder()
+      assert.not_matches("durability",
+        here:pawl("workflow", "show", "t.hello", env).out)
+      here:write("said.lua", [[
+local flow = require("pawl").workflow { code = "t.said", start = "a",
+  durability = "grouped" }
+flow:step("a", { run = function() end, next = "z", durability = "every" })
+return flow:finish "z"
+]])
+      local ran = here:pawl("deploy", "said.lua", env)
+      assert.equal(0, ran.code, ran.err)
+      assert.matches("durability%s+grouped, a: every\n",
+        here:pawl("workflow", "show", "t.said", env).out)
+    end)
+
     it("writes its source back as it was", function()
       local here, env = folder()
       local ran = here:pawl("workflow", "show", "t.hello", "--source", env)

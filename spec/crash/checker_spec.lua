@@ -80,6 +80,10 @@ local plants = {
       select shard, instance, seq + 10000, type, payload, created_at, attempts,
         due_at from pawl.outbox where instance = $one(t.seq)]],
   },
+  ["a note is left once for a request"] = {
+    [[update pawl.history set type = 'note', request = instance
+      where instance = $one(t.seq)]],
+  },
   ["a failure is told once"] = {
     "delete from pawl.outbox where type = 't.failed'",
     "delete from pawl.instance where workflow = 't.mend'",

@@ -4,6 +4,7 @@ local Cluster = require "spec.support.cluster"
 local process = require "spec.support.process"
 local shell = require "spec.support.shell"
 local Site = require "spec.support.site"
+local tmp = require "spec.support.tmp"
 
 describe("a PostgreSQL that is lost", function()
   if not Cluster.wanted then
@@ -127,6 +128,32 @@ describe("a PostgreSQL that is lost", function()
     assert.truthy(site:wait_ended(#ids, 8))
     finish(site, #ids, table.unpack(workers))
     site:assert_complete(ids)
+  end)
+
+  it("is waited for by a relay that begins", function()
+    local site = Site.new(cluster.backend, Site.steps "ctx.emit('told')")
+    local ids = site:start(2)
+    finish(site, #ids, site:worker())
+    local door = site.folder.dir .. "/door"
+    local url = site.url:gsub("host=%S+", "host=" .. door)
+    local relay = site.folder:start("relay", "--exec",
+      "cat >> got; echo >> got", "--store", url)
+    assert.truthy(process.poll(20, function()
+      return relay:errors():match "unreachable: .*trying again.*trying again"
+    end), relay:errors())
+    assert(os.execute(shell.line { "ln", "-s", cluster.dir, door }))
+    assert.truthy(process.poll(20, function()
+      local got = tmp.read(site.folder.dir .. "/got") or ""
+      return select(2, got:gsub('"told"', "")) >= 10
+    end), relay:errors())
+    relay:kill "TERM"
+    assert.equal(0, relay:wait(20))
+    -- one that is to end soon says so
+    assert(os.remove(door))
+    local once = site.folder:pawl("relay", "--exec", "cat", "--once",
+      "--store", url)
+    assert.equal(5, once.code)
+    assert.matches("^pawl: unreachable: ", once.err)
   end)
 
   it("session by session is found again", function()

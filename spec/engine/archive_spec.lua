@@ -472,15 +472,28 @@ kit.describe("the archive", function(backend)
     assert.same(before, answers(engine, id))
   end)
 
-  it("leaves it alone while somebody holds it", function()
+  --- One that has ended, and is to be looked at.
+  local function waked()
     local engine, id, url, clock = plain()
     local store = kit.store(url, clock)
     kit.run(store, "agenda_revive", { shard = 0, id = id,
       now = store:now(), completed = true, cancelled = true,
       deleted = false })
+    return engine, id, store
+  end
+
+  it("leaves it alone while somebody holds it", function()
+    local engine, id, store = waked()
+    kit.claim(store, id)
     kit.refused("busy", "held by a worker", "in a moment",
       engine:archive(id))
     assert.is_nil(assert(engine:get(id)).archived)
+  end)
+
+  it("looks at what nobody has looked at before", function()
+    local engine, id = waked()
+    assert(engine:archive(id))
+    assert.truthy(assert(engine:get(id)).archived)
   end)
 
   ---- purged but for attributes ----

@@ -298,6 +298,9 @@ local cases = {
   backup = refused(function(e, world)
     return e:backup(world.url .. ".copy")
   end),
+  backup_bytes = refused(function(e) return e:backup_bytes() end),
+  restore = refused(function(e, world) return e:restore(world.url) end),
+  restore_bytes = refused(function(e) return e:restore_bytes "x" end),
   ["executors:list"] = refused(function(e) return e.executors:list() end),
   stats = refused(function(e) return e:stats() end),
   problems = refused(function(e) return e:problems() end),
@@ -318,8 +321,10 @@ local cases = {
   check = "reads a file",
   close = "is about the engine itself",
   now = "is about the engine itself",
+  is_new = "is about the engine itself",
   executor_id = "is about the engine itself",
   count = "is about the engine itself",
+  memory = "is about the engine itself",
   interrupt = "is about the engine itself",
   save = "is about the engine itself",
   fd = "is about the engine itself",
@@ -355,9 +360,10 @@ end
 
 --- Functions of pawl.h for which no method of an engine stands.
 local ELSEWHERE = { pawl_open = true, pawl_migrate = true,
-  pawl_migrations = true,
+  pawl_migrations = true, pawl_doctor = true,
   pawl_store_name = true, pawl_free = true, pawl_code_name = true,
-  pawl_version = true, pawl_time_us = true,
+  pawl_version = true, pawl_time_us = true, pawl_game_clock_now = true,
+  pawl_game_clock_set = true, pawl_transaction_sqlite = true,
   -- of the program's own, and of text
   pawl_register = true, pawl_at = true, pawl_value_type = true,
   pawl_text = true, pawl_int = true, pawl_num = true, pawl_bool = true,

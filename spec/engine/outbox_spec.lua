@@ -194,6 +194,12 @@ kit.describe("what a step emits", function(backend)
     assert.equal(9, #assert(engine.outbox:list()))
     assert.equal("even even even", types(engine, { type = "even" }))
     assert.equal("odd even odd", types(engine, { instance = ids[2] }))
+    assert.equal("even", types(engine, { instance = ids[2], type = "even" }))
+    local second = assert(engine.outbox:list { instance = ids[2] })[2]
+    assert.equal(2, second.seq)
+    assert.equal("odd", types(engine, { instance = ids[2],
+      after = second.place }))
+    assert.equal("", types(engine, { instance = ids[2], dead = true }))
     assert.equal(6, #assert(engine.outbox:list {
       emitted_before = clock:now() - 10 }))
     local seen, after = {}, nil

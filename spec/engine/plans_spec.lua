@@ -11,7 +11,8 @@ local EXECUTOR = kit.draw_id()
 local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
   "^health_agenda$", "^health_store$", "^counter_", "^prune_busy$",
   "^prune_executors$", "^prune_revisions$", "^migration_", "^meta_",
-  "^workflow_list$", "^savepoint", "^wake$" }
+    "^workflow_list$", "^savepoint", "^wake$", "^quota_prune$",
+    "^agenda_free$" }
 
 local function is_rare(name)
   for _, pattern in ipairs(RARE) do
@@ -52,6 +53,7 @@ local MEANT = {
   { "agenda_promote", "due .*due_at<", "what is due: a batch" },
   { "agenda_orphan", "due .*due_at<", "what may be leased" },
   { "agenda_unclaim_lease", "due .*due_at<", "the same" },
+  { "agenda_unclaim_all", "due .*due_at<", "the same" },
   { "executor_leases", "due .*due_at<", "the same, counted" },
   { "agenda_of", "instance>", "a page of the agenda" },
   { "counter_fold", "shard", "a narrow table" },
@@ -634,12 +636,100 @@ kit.describe("the cost of a relay's claim", function(backend)
     end
   end)
 
+  it("is, of a list of one instance's, that of its own rows", function()
+    local one = pg and "'00000000-0000-0000-0000-000000000001'::uuid"
+      or "cast('0000000000000001' as blob)"
+    local function cost_of(more)
+      local _, _, url = backend.fresh()
+      backend.sql(url, fill_outbox(0, 2, NOW - 1000, "null", 100))
+      for _, text in ipairs(more) do backend.sql(url, text) end
+      backend.sql(url, "analyze")
+      local found = {}
+      for i, dead in ipairs { "false", "true" } do
+        local given = { shard = pg and "array[0]" or "0", instance = one,
+          dead = dead, max = "100" }
+        found[i] = pg and postgres_cost(backend, url, statements.outbox_of,
+          "force_generic_plan", given)
+          or sqlite_cost(backend, url, statements.outbox_of, given)
+      end
+      return found
+    end
+    local dead = pg and "update pawl.outbox set dead_at = now()"
+      or "update pawl_outbox set dead_at = 1"
+    local few = cost_of {}
+    local many = cost_of { fill_outbox(1000000, 1, NOW, "null", ROWS),
+      fill_outbox(2000000, ROWS, NOW, "null", ROWS), dead }
+    for i, n in ipairs(few) do
+      assert.is_true(many[i] <= 3 * n + 150,
+        ("%d, and %d among many rows"):format(n, many[i]))
+    end
+  end)
+
   it("is that of what it looks at, where all stand behind one", function()
     local one = cost { fill_outbox(5000000, 300, NOW - 2000, "null", 300) }
     local very = cost { fill_outbox(5000000, ROWS, NOW - 2000, "null", ROWS) }
     for name, n in pairs(one) do
       assert.is_true(very[name] <= 3 * n + 150,
         ("%s: %d, and %d behind one"):format(name, n, very[name]))
+    end
+  end)
+end)
+
+kit.describe("the cost of the newest that happened to an instance",
+function(backend)
+  local statements = kit.statements(backend.name)
+  local pg = backend.name == "postgres"
+
+  -- Rows of one history behind the `from`th, of somebody or of nobody.
+  local FILL = pg and [[
+    insert into pawl.history (shard, instance, seq, type, node, by,
+      completed_at)
+    select 0, %1$s, %2$d + i, 'note', 'a', %3$s,
+      to_timestamp(%4$d / 1000000 + i) from generate_series(1, %5$d) i;]] or [[
+    with recursive n (i) as (select 1 union all select i + 1 from n
+      where i < %5$d)
+    insert into pawl_history (shard, instance, seq, type, node, by,
+      completed_at)
+    select 0, %1$s, %2$d + i, 'note', 'a', %3$s, %4$d + i * 1000000 from n;]]
+
+  --- Of what was done to it, and of its newest rows.
+  local function costs(of_nobody, of_ann)
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.timer()))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    local function add(by, from, n)
+      backend.sql(url, numbered(FILL, kit.id_literal(backend, id), from, by,
+        NOW, n))
+    end
+    add("'ann'", 10, of_ann)
+    add("null", 10 + of_ann, of_nobody)
+    backend.sql(url, "analyze")
+    local found = {}
+    local ever = pg and "now() + interval '1000 years'" or "253402300799999999"
+    local told = { shard = pg and "array[0]" or "0",
+      instance = kit.id_literal(backend, id),
+      since = pg and "to_timestamp(0)" or "1", ["until"] = ever,
+      before = kit.id_literal(backend,
+        "00000000-0000-0000-0000-000000000000"),
+      before_seq = "0", max = "5" }
+    local back = { shard = "0", id = kit.id_literal(backend, id),
+      below = "9223372036854775807", changing = "false", max = "5" }
+    for name, given in pairs { audit_of = told, history_back = back } do
+      found[name] = pg and postgres_cost(backend, url, statements[name],
+        "force_generic_plan", given)
+        or sqlite_cost(backend, url, statements[name], given)
+    end
+    return found
+  end
+
+  it("does not grow with its history, nor with what else was done", function()
+    local few = costs(10, 10)
+    for _, many in ipairs { costs(ROWS, 10), costs(10, ROWS) } do
+      for name, n in pairs(few) do
+        assert.is_true(many[name] <= 3 * n + 150,
+          ("%s: %d, and %d of many rows"):format(name, n, many[name]))
+      end
     end
   end)
 end)

@@ -317,10 +317,15 @@ kit.describe("rule 1, the lease id,", function(backend)
       writes["purge_held_" .. name] = {}
     end
     writes.archive_instance = {}
+    writes.purge_unseize = { completed_at = { now }, hidden = { true } }
     writes.purge_held_keep = { deletion = "{}", now = now }
     writes.archive_insert = { deletion = "{}", rest = false,
       document = "", now = now }
     -- statements that take a lease and are not asked here only read or claim
+    writes.instance_stand = {}
+    for name, value in pairs(writes.instance_commit) do
+      writes.instance_stand[name] = value
+    end
     local takes_list = {}
     for _, statement in ipairs(probe.statements()) do
       takes_list[statement.name] = {}
@@ -357,9 +362,11 @@ kit.describe("rule 1, the lease id,", function(backend)
         name .. " wrote under another's lease")
     end
     -- and each of them does write under the lease that holds
+    writes.instance_stand.commits = { 1 } -- behind the other one
     for _, name in ipairs { "agenda_keep", "inbox_delete", "inbox_take",
       "inbox_keep", "inbox_clear", "attribute_put", "attribute_delete",
-      "history_insert", "instance_commit", "instance_seldom", "agenda_pin",
+      "history_insert", "instance_commit", "instance_stand",
+      "instance_seldom", "agenda_pin",
       "instance_pin",
       "instance_progress", "token_put", "token_drop", "subscription_put",
       "subscription_delete", "subscription_put", "subscription_clear",

@@ -238,6 +238,84 @@ end
 
 kit.describe("what an event did is recorded with its id and source",
   function(backend)
+    it("by the wait that took it, early, late and behind another's commit",
+      function()
+        local engine = backend.fresh()
+        local flow = pawl.workflow { code = "t.keyed", start = "a" }
+        for _, one in ipairs { { "a", "b" }, { "b", "c" }, { "c", "z" } } do
+          flow:wait(one[1], { event = one[1] .. ".go",
+            key = function() return "k" end,
+            into = one[1] == "b" and "heard" or nil, next = one[2] })
+        end
+        flow:finish "z"
+        assert(engine:load(flow))
+        assert(engine:signal { name = "b.go", key = "k", id = "E-2",
+          source = "shop", by = "ben", data = 7 }) -- before it waits
+        local id = assert(engine:start "t.keyed")
+        assert(engine:run())
+        assert(engine:signal { name = "a.go", key = "k", id = "E:1",
+          source = "shop:3", by = "ann" })
+        assert(engine:run())
+        assert(engine:transaction(function(tx)
+          assert(tx:signal { name = "c.go", instance = id, by = "cem" })
+          return true
+        end))
+        assert(engine:run())
+        local rows = of_type(engine, id, "received")
+        assert.same({ id = "E:1", source = "shop:3", key = "k" },
+          rows[1].changes.event)
+        assert.same({ set = { heard = 7 },
+          event = { id = "E-2", source = "shop", key = "k" } },
+          rows[2].changes)
+        assert.equal(36, #rows[3].changes.event.id)
+        assert.is_nil(rows[3].changes.event.source)
+        assert.same({ "ann", "ben", "cem" },
+          { rows[1].by, rows[2].by, rows[3].by })
+      end)
+
+    it("and who sent it has started what it starts", function()
+      local engine = backend.fresh()
+      local flow = waiting()
+      assert(engine:load(flow))
+      local trig = pawl.workflow { code = "t.trig", start = "a",
+        trigger = "order.placed" }
+      trig:step("a", { run = function() end, next = "z" })
+      trig:finish "z"
+      assert(engine:load(trig))
+      local function started_by(signal)
+        local _, answer = assert(engine:signal(signal))
+        return assert(engine:get(answer.instance)).started_by
+      end
+      assert.equal("sam", started_by { name = "go", by = "sam",
+        start = { workflow = "t.waiting" } })
+      assert.equal("eve", started_by { name = "go", by = "sam",
+        start = { workflow = "t.waiting", by = "eve" } })
+      assert.is_nil(started_by { name = "go",
+        start = { workflow = "t.waiting" } })
+      assert(engine:signal { name = "order.placed", by = "sam" })
+      local list = assert(engine:list { workflow = "t.trig" })
+      assert.equal("sam", assert(engine:get(list[1].id)).started_by)
+    end)
+
+    it("and who has one replaced, if that is known", function()
+      local engine = backend.fresh()
+      assert(engine:load(waiting()))
+      for _, by in ipairs { "sam", "" } do
+        local function start()
+          local _, answer = assert(engine:signal { name = "other",
+            by = by ~= "" and by or nil, start = { workflow = "t.waiting",
+              key = "k", on_existing = "replace" } })
+          return answer.instance
+        end
+        local old = start()
+        start()
+        assert(engine:run())
+        local why = assert(engine:get(old)).cancellation
+        assert.equal(by ~= "" and by or nil, why.by)
+        assert.matches("replaced by", why.reason)
+      end
+    end)
+
     it("of one that starts an instance, and goes to it", function()
       local engine, _, url = backend.fresh()
       assert(engine:load(waiting()))

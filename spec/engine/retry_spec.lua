@@ -17,7 +17,44 @@ local function flaky(times, options)
   return flow, runs
 end
 
+--- What is recorded of a step that always fails with `code`, tried three times
+--- at most, by this `retry`; "declined" is routed to b.
+local function recorded(backend, code, retry)
+  local engine, clock = backend.fresh()
+  local flow = pawl.workflow { code = "t.coded" }
+  retry = retry or {}
+  retry.max, retry.base, retry.jitter = 3, 1, 0
+  flow:step("a", { retry = retry, on_error = { declined = "b" }, next = "z",
+    run = function() error { code = code } end })
+  flow:step("b", { run = function() end, next = "z" })
+  flow:finish "z"
+  assert(engine:load(flow))
+  local id = assert(engine:start "t.coded")
+  for _ = 1, 4 do
+    assert(engine:run())
+    clock:advance(10)
+  end
+  return kit.trail(engine, id)
+end
+
 kit.describe("a failing step", function(backend)
+  it("goes at once where its error has a route", function()
+    assert.equal("failed a, step b", recorded(backend, "declined"))
+    assert.equal("failed a, failed a, failed a", recorded(backend, "busy"))
+  end)
+
+  it("is tried again as its policy says of the code", function()
+    local thrice = "failed a, failed a, failed a"
+    assert.equal(thrice .. ", step b", recorded(backend, "declined",
+      { on = "declined" }))
+    assert.equal("failed a", recorded(backend, "other", { on = "declined" }))
+    assert.equal("failed a", recorded(backend, "busy",
+      { never = { "busy" } }))
+    assert.equal(thrice, recorded(backend, "other", { never = { "busy" } }))
+    assert.equal("failed a, step b", recorded(backend, "declined",
+      { on = { "*" }, never = { "declined" } }))
+  end)
+
   it("is tried again after its delay, and not before", function()
     local engine, clock = backend.fresh()
     local flow, runs = flaky(2,

@@ -2,6 +2,7 @@
 local pawl = require "pawl"
 local probe = require "spec.support.probe"
 local kit = require "spec.engine.kit"
+local tmp = require "spec.support.tmp"
 
 local function fresh(backend, options)
   local engine, clock, url = backend.fresh(options)
@@ -24,6 +25,26 @@ local function orders(engine)
     do out[i] = row.id end
     return out
   end)
+end
+
+--- What takes no part, with what it is called with.
+local function alone(id)
+  local function publish() return true end
+  return { tick = {}, tick_instance = { id }, run = {}, wait = { 0 }, fd = {},
+    save = {}, next_due = {}, load = { kit.timer() }, deploy = { "x.lua" },
+    ["workflows:hotfix"] = { "x.lua" },
+    ["workflows:transfer"] = { "t.one", 1, 2 },
+    ["workflows:activate"] = { "t.one", 1 },
+    ["workflows:deactivate"] = { "t.one", 1 },
+    ["workflows:on"] = { "t.one" }, ["workflows:off"] = { "t.one" },
+    ["workflows:suspend"] = { { workflow = "t.one" } },
+    ["workflows:resume"] = { { workflow = "t.one" } },
+    bulk = { "note", { status = "completed" }, { text = "x" } },
+    archive = { id }, unarchive = { id }, purge = { id },
+    export = { id, { move = true } },
+    ["outbox:relay"] = { { publish = publish } }, health = {}, prune = {},
+    backup = { "x.db" }, backup_bytes = {}, restore = { "x.db" },
+    restore_bytes = { "x" } }
 end
 
 local P = { sqlite = "?", postgres = "$1" }
@@ -198,24 +219,51 @@ kit.describe("a transaction", function(backend)
     assert.equal(1, kit.count(backend, url, "instance"))
   end)
 
-  it("is no place for ticks, waiting, loading and purges", function()
-    local engine = fresh(backend)
+  it("is no place for what waits, runs handlers or needs its own", function()
+    local engine, clock, url = fresh(backend)
     local id = assert(engine:start "t.one")
     assert(engine:run())
-    engine:transaction(function()
-      for name, args in pairs { tick = {}, tick_instance = { id },
-        wait = { 0 }, next_due = {}, load = { kit.timer() }, purge = { id },
-        health = {} } do
-        local ok, err = pcall(engine[name], engine, table.unpack(args))
-        assert.same({ false, "misuse" }, { ok, err.code }, name)
-        assert.matches("part of", err.message)
+    local tries = alone(id)
+    engine:transaction(function(tx)
+      for name, args in pairs(tries) do
+        local noun, method = name:match "^(%w+):(.*)$"
+        local on = noun and engine[noun] or engine
+        local ok, err = pcall(on[method or name], on, table.unpack(args))
+        assert.same({ false, "misuse" }, { ok, ok or err.code }, name)
+        assert.matches("part of", err.message, name)
       end
-      assert.is_false(pcall(function()
-        return engine.workflows:deactivate("t.one", 1)
-      end))
+      assert(tx:start("t.one", nil, { key = "kept" }))
     end)
     assert.equal("completed", kit.status(engine, id))
+    assert.equal("completed",
+      assert(kit.rival(backend, url, clock):get(id)).status)
+    assert.equal("kept", assert(engine:list())[1].key)
     assert(engine:tick())
+    -- and these are what is said to be
+    local said = tmp.read "docs/workflows.md":match(
+      "raises `misuse`:(.-)%. What is touched")
+    local named, all = {}, {}
+    for name in said:gmatch "`([%w_:]+)`" do named[#named + 1] = name end
+    for name in pairs(tries) do all[#all + 1] = name end
+    table.sort(named)
+    table.sort(all)
+    assert.same(named, all)
+  end)
+
+  it("has part in what an import stores", function()
+    local engine = fresh(backend)
+    local id = assert(engine:start "t.wait")
+    assert(engine:run())
+    local text = assert(engine:export(id))
+    assert(engine:kill(id))
+    assert(engine:purge(id))
+    pcall(engine.transaction, engine, function(tx)
+      assert.same({ id }, assert(tx:import(text)).imported)
+      assert(tx:get(id))
+      error "no"
+    end)
+    assert.is_nil((engine:get(id)))
+    assert.same({}, assert(engine:audit { type = "imported" }))
   end)
 
   it("says what is wrong of how it is called", function()

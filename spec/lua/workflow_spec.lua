@@ -107,6 +107,30 @@ describe("a workflow", function()
     assert.equal("z", graph.nodes[2].name)
   end)
 
+  it("goes on as it is written where nothing else is said", function()
+    local o = workflow { code = "t.line" }
+    o:step("one", { run = run }):timer("two", { after = 1 })
+    o:wait("three", { event = "go" }):step("end", { run = run })
+    local graph, handlers = workflow.definition(o)
+    local ways = {}
+    for _, found in ipairs(graph.nodes) do
+      ways[found.name] = found.next or found.kind
+    end
+    assert.equal("one", graph.start)
+    assert.same({ one = "two", two = "three", three = "end", ["end"] = "end_2",
+      end_2 = "finish" }, ways)
+    assert.same({ run = run }, handlers["end"])
+    -- again, and with more: nothing of before is left
+    o:finish("done")
+    assert.equal("done", node(o, "end").next)
+    assert.is_nil(node(o, "end_2"))
+    assert.is_nil(node(o, "done").next)
+    -- a branch leads where it says
+    local other = order():choice("a", { choose = run, next = { x = "c" } })
+    other:step("b", { run = run, next = "c" }):finish("c")
+    assert.equal("c", node(other, "b").next)
+  end)
+
   it("does not share its tables with what was given", function()
     local routes = { yes = "b", no = "b" }
     local o = order()
@@ -170,8 +194,6 @@ describe("an error of the builder", function()
       function() workflow "c" end)
     refuses("the workflow has no 'code'", [[code = "order.fulfil"]],
       function() workflow { start = "a" } end)
-    refuses("workflow \"c\" has no 'start'", [[start = "the_first_node"]],
-      function() workflow { code = "c" } end)
     refuses("'version' of workflow \"c\" must be an integer, not a float",
       nil, function() workflow { code = "c", version = 1.0 } end)
     refuses("'version' of workflow \"c\" must be at least 1", nil,
@@ -214,8 +236,17 @@ describe("an error of the builder", function()
     end
     refuses("step \"s\" has no 'run'", "run = function(ctx) ... end",
       function() o:step("s", { next = "z" }) end)
-    refuses("step \"s\" has no 'next'", 'next = "the_next_node"',
-      function() o:step("s", { run = run }) end)
+    refuses("choice \"s\" has no 'next'", 'next = { yes = "a", no = "b" }',
+      function() o:choice("s", { choose = run }) end)
+    refuses("'on' of 'retry' of step \"s\" must be a list of error codes",
+      '{ "timeout", "busy" }', step { retry = { on = { x = "a" } } })
+    refuses("code 2 in 'never' of 'retry' of step \"s\" must be a string, not "
+      .. "an integer", nil, step { retry = { never = { "a", 1 } } })
+    refuses("'on' of 'retry' of step \"s\" is empty", nil,
+      step { retry = { on = {} } })
+    refuses("'on' and 'never' of 'retry' of step \"s\" both name 'busy'",
+      "a code is tried again, or never",
+      step { retry = { on = "busy", never = { "busy" } } })
     refuses("step \"s\" has no 'run'", "run = function(ctx) ... end",
       function() o:step("s") end)
     refuses("the options of step \"s\" must be a table, not a function", nil,

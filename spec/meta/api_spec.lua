@@ -73,6 +73,30 @@ describe("docs/api.md", function()
       "`(pawl_[%w_]+)`")))
   end)
 
+  it("names, where transactions are told of, what takes no part in them",
+    function()
+      local header, tried = tmp.read "src/pawl.h", {}
+      local named = {}
+      for name in header:match("from what takes no part,(.-)%.\n")
+        :gmatch "(pawl_[%w_]+)" do named[name] = true end
+      for name in tmp.read "spec/c/alone_test.c":gmatch
+        "REFUSED%((pawl_[%w_]+)" do tried[name] = true end
+      assert.same(sorted(named), sorted(tried))
+      for body in tmp.read "src/pawl.c":gmatch "(pawl_code pawl_.-)\n}\n" do
+        if body:find "\n  ALONE;" then
+          local name = body:match "^pawl_code (pawl_[%w_]+)"
+          assert(named[name], name)
+        end
+      end
+      -- and that all others take part is tried as well
+      local test = tmp.read "spec/c/alone_test.c"
+      local asks_nothing = { pawl_now = true, pawl_interrupt = true,
+        pawl_format = true }
+      for name in header:gmatch "(pawl_[%w_]+)%(%s*pawl_engine %*engine" do
+        assert(asks_nothing[name] or test:find(name .. "(", 1, true), name)
+      end
+    end)
+
   it("tells what a callback may call, all of which a test does", function()
     local test = tmp.read "spec/c/inside_test.c"
     for name in pairs(public_functions()) do

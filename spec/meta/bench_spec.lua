@@ -135,6 +135,16 @@ for _, backend in ipairs(backends) do
       end
     end)
 
+    it("runs at each level of trust, alone", function()
+      local found = run("--trust", backend.name)[backend.name].trust
+      if backend.name == "postgres" then
+        assert.is_nil(found)
+        return
+      end
+      assert.is_true(found.trusted_us > 0 and found.limited_us > 0)
+      assert.is_true(found.isolated_us > 0 and found.isolated_ratio > 0)
+    end)
+
     it("works beside who prunes and relays, alone", function()
       local results = run("--beside", backend.name)
       local found = results[backend.name].beside
@@ -157,7 +167,7 @@ describe("./dev bench", function()
   after_each(process.stop_all)
 
   it("saves no part of a run as if it were all of one", function()
-    for _, part in ipairs { "--record", "--beside", "--frame" } do
+    for _, part in ipairs { "--record", "--beside", "--frame", "--trust" } do
       local code, _, err = run_to_end(part, "--save", "--baseline",
         tmp.path "baseline.json")
       assert.equal(2, code)

@@ -96,7 +96,7 @@ describe("what specs call", function()
   -- Programs of Debian's essential packages.
   local known = {}
   for name in ([[bash chmod cp dd env find id install kill ln mkdir mkfifo
-    mktemp nproc rm runuser script setpriv sh stat true truncate
+    mktemp nproc rm runuser script setpriv sh stat touch true truncate
     ./dev]]):gmatch "%S+" do
     known[name] = true
   end

@@ -30,7 +30,7 @@ local RULES_CIRCLE = 10
 local LUA = { "lua.h", "lauxlib.h", "lualib.h" }
 local PG = { "postgres.c", "pgconn.h", "pgwire.c" }
 local SQLITE = { "sqlite.c", "sqbackup.c", "sqconn.h", "sqguard.c",
-                 "sqturns.h" }
+                 "sqlend.c", "sqrestore.c", "sqturns.h" }
 
 -- Headers of the C library and of POSIX are everyone's; these are not.
 local CLIENTS = set(LUA, { "sqlite3.h", "libpq-fe.h" })
@@ -42,7 +42,7 @@ local BESIDES = {
   store = set { "pawl_sql.h" },
   host = set(LUA, { "pawl_lua.h" }),
   bind = set(LUA),
-  ["main.c"] = set(LUA),
+  ["main.c"] = set(LUA, { "pawl_lua.h" }),
   ["value/luajson.c"] = set(LUA),
   ["value/luajson.h"] = set(LUA),
   -- the types of a handler's result

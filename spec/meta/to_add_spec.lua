@@ -19,7 +19,7 @@ local MOST <const> = {
   ["A table or a column"] = 2,
   ["A driver"] = 4, -- besides its SQL
   ["A member of ctx"] = 1,
-  ["An effect of a handler"] = 4,
+  ["An effect of a handler"] = 5,
 }
 
 -- What was added, and how files name it. `name`: what stands for NAME, TABLE or
@@ -53,6 +53,7 @@ local ADDED <const> = {
   ["A member of ctx"] = { says = { '{"emit", PAWL_CTX' }, alone = "src" },
   ["An effect of a handler"] = { says = { "%f[%w]emits", "PAWL_EFFECT_EMIT" },
     alone = "src", but = { "src/host/ctx_effects.c", -- its member's
+      "src/defs/limits.h", "src/rules/ask.c", -- its quota's
       -- of a failure, which no handler has asked for
       "src/rules/failure.c", "src/engine/work/failure_told.c" } },
 }

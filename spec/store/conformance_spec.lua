@@ -11,7 +11,12 @@ local ASIDE <const> = {
       ask = { "backup",    -- which it cannot
               "condition" }, -- of its own file
       [""] = { "plans",    -- SQLite's own, looked at by its shell
-               "held_file" }, -- which it cannot hold
+               "held_file",   -- which it cannot hold
+               "doctor",      -- who does not know it
+               "is_new", "restore", -- of SQLite's files
+               "groups",      -- which it does not make
+               "meanwhile" }, -- by a shell of SQLite's
+      work = { "durable" },   -- as each of its commits is
     },
     titles = {
       "by the command",                        -- which has no such driver
@@ -20,6 +25,9 @@ local ASIDE <const> = {
       "yields to the others after a thousand steps", -- counts batches ahead
       "asks the store nothing as long as nobody has written", -- by its marks
       "tells what is at risk, until it is saved", -- which it never is
+      "tells when that thread fails, and tries again", -- it needs none
+      "says so where there can be no thread",
+      "says what it has", -- of which SQLite's part is not its own
     },
   },
   [":memory:"] = {
@@ -32,8 +40,10 @@ local ASIDE <const> = {
                "mail", "needs", "reach", "repair", "stray", "told",
                "transactional", "trim" },
       enter = { "succeed" },
-      [""] = { "child", "code", "decision", "failed_transfer", "kept",
-               "plans", "protocol", "refused", "twice", "untaken", "verbs",
+      [""] = { "child", "code", "decision", "doctor", "failed_transfer",
+               "is_new", "kept", "meanwhile",
+               "plans", "restore", "protocol", "refused",
+               "twice", "untaken", "verbs",
                "views" },
     },
     titles = { -- they write into the store by hand

@@ -48,6 +48,49 @@ local function refuses(files, ...)
   end
 end
 
+--- Prints every text that the program has.
+local DUMP <const> = [[
+#include <stdio.h>
+#include "store/stmt.h"
+#define TEXT(title, which) \
+  do { \
+    pawl_buf room = {0}; \
+    printf("%s\n%s\n", title, pawl_sqltext_read(which, &room)); \
+    pawl_buf_deinit(&room); \
+  } while (0)
+#define DUMP(dialect) \
+  for (int i = 0; i < PAWL_NSTMTS; i++) \
+    TEXT(pawl_stmts[i].name, pawl_sql_##dialect[i].text); \
+  for (int i = 0; i < pawl_nmigrations; i++) \
+    TEXT(#dialect, pawl_migrations_##dialect[i].text);
+int main(void) { PAWL_DIALECTS(DUMP) return 0; }
+]]
+
+--- What a program made of all our statements has as texts, and its size.
+local function texts_of(size)
+  local out = tmp.dir()
+  shell.output { "lua5.4", "sql/embed.lua", ".", out, size }
+  local file <close> = assert(io.open(out .. "/dump.c", "w"))
+  assert(file:write(DUMP))
+  file:flush()
+  shell.output { "gcc", "-Wall", "-Werror", "-Isrc", "-I" .. out,
+    "-D_GNU_SOURCE", "-DPAWL_POSTGRES", "-o", out .. "/dump", out .. "/dump.c",
+    out .. "/pawl_sql.c", "src/store/sqltext.c", "src/base/buf.c",
+    "src/base/alloc.c", "src/base/error.c", "src/base/str.c" }
+  local program <close> = assert(io.open(out .. "/dump", "rb"))
+  return shell.output { out .. "/dump" }, program:seek "end"
+end
+
+describe("a small program", function()
+  it("has the same texts, in less than half the room", function()
+    local plain, size = texts_of()
+    local packed, small = texts_of "small"
+    assert.matches("\nagenda_claim\nwith .*create table pawl%.instance", plain)
+    assert.equal(plain, packed)
+    assert.is_true(small < size / 2, small .. " of " .. size)
+  end)
+end)
+
 describe("the generator", function()
   it("says where SQLite's tables are, or fails", function()
     local head = "-- name: b_get\n-- rows: n integer\n"
@@ -106,11 +149,16 @@ describe("the generator", function()
     assert.matches("pawl_nmigrations = 1;", source)
     local lua = tmp.read(out .. "/pawl_lua.c")
     assert.matches('"pawl", "lua/pawl/init.lua"', lua)
-    assert.matches('"pawl.cli.main", "lua/pawl/cli/main.lua"', lua)
-    assert.not_matches("meta", lua)
-    assert.matches("pawl_lua_nsources = 2;", lua)
-    assert.matches('#define MADE_BY "Lua 5%.4%.%d+  Copyright', lua)
-    assert.equal(2, select(2, lua:gsub("%d, MADE_BY}", "")))
+    assert.not_matches("pawl.cli", lua, 1, true)
+    assert.matches("pawl_lua_nsources = 1;", lua)
+    local cli = tmp.read(out .. "/pawl_cli.c")
+    assert.matches('"pawl.cli.main", "lua/pawl/cli/main.lua"', cli)
+    assert.matches("pawl_cli_nsources = 1;", cli)
+    for _, text in ipairs { lua, cli } do
+      assert.not_matches("meta", text)
+      assert.matches('#define MADE_BY "Lua 5%.4%.%d+  Copyright', text)
+      assert.equal(1, select(2, text:gsub("%d, MADE_BY}", "")))
+    end
   end)
 
   it("names a Lua file that does not compile", function()
@@ -122,7 +170,7 @@ describe("the generator", function()
     local _, _, one = embed(tree())
     local _, _, two = embed(tree())
     for _, name in ipairs { "pawl_sql.h", "pawl_sql.c", "pawl_lua.h",
-                            "pawl_lua.c" } do
+                            "pawl_lua.c", "pawl_cli.c" } do
       assert.is_true(tmp.read(one .. "/" .. name) ==
                      tmp.read(two .. "/" .. name))
     end
@@ -211,7 +259,7 @@ select '@a', 'it''s @b', "@a" /* @a */, @b, @a -- @a
     local ok, output, out = embed(files)
     assert.is_true(ok, output)
     assert.matches('"select f%(x%.y, x%.y, %$2%), 2, %(%$1, %$3%) as s '
-      .. '%(id, at%) unnest%(%$1%) as id, unnest%(%$3%) as at",',
+      .. '%(id, at%) unnest%(%$1%) as id, unnest%(%$3%) as at"},',
       tmp.read(out .. "/pawl_sql.c"))
     refuses(both "-- name: b\nselect {{none}}\n",
             "b%.sql:1: b: there is no fragment none")
@@ -275,8 +323,8 @@ select '@a', 'it''s @b', "@a" /* @a */, @b, @a -- @a
     has '"select \'pawl.b true\', max(1, 2), x'
     has '"  from pawl.b\\n'
     has '"  from main.pawl_b indexed by pawl_i\\n'
-    has 'left($1, 2) = \'x\' and true for update",\n    0}'
-    has 'substr(\\?1, 1, 2) = \'x\' and 1",\n    1}'
+    has 'left($1, 2) = \'x\' and true for update"},\n    0}'
+    has 'substr(\\?1, 1, 2) = \'x\' and 1"},\n    1}'
     has '"create index i on pawl.b (n);\\n"\n    "\\n"\n    "c;\\n"'
     has '"create index pawl_i on pawl_b (n);\\n"\n    "\\n"\n    "create view p'
     files["sql/sqlite/fragments.sql"] = "-- fragment: one\n1\n"

@@ -54,6 +54,7 @@ local MEANT = {
   { "audit_list", "audit_pkey by .*at <=.*ROW", "a page of all of it" },
   { "audit_by", "by = .*ROW", "a page of somebody's" },
   { "audit_of", "audit_instance by .*instance =", "what is told of one" },
+  { "audit_of", "history_told by .*instance =", "a page of that" },
   { "archive_untell", "audit_instance by .*instance =", "the same" },
   { "archive_untask", "archived_task_instance by .*instance =",
     "those of one" },
@@ -84,12 +85,14 @@ local MEANT = {
   { "agenda_promote", "agenda_due by .*due_at <=", "what is due: a batch" },
   { "agenda_orphan", "agenda_due by .*due_at <=", "what may be leased" },
   { "agenda_unclaim_lease", "agenda_due by .*due_at <=", "the same" },
+  { "agenda_unclaim_all", "agenda_due by .*due_at <=", "the same" },
   { "instance_load", "agenda_due by .*due_at >=.*due_at <=",
     "leases with one end" },
   { "ending_next", "ending_due by .*due_at <=", "the first that is due" },
   { "ending_take", "ending_due by .*due_at <=", "what is due: a batch" },
   { "event_prune", "event_expires by .*<=", "what has expired: a batch" },
   { "event_unposted", "event_unposted by .*<=", "what is late: a batch" },
+  { "agenda_free", "all of agenda", "a draft of SQLite's, once a restore" },
   { "agenda_of", "agenda_pkey by .*instance >", "a page of the agenda" },
   { "health_agenda", "agenda_pkey by .*instance >", "the same" },
   { "health_page", "standing_pkey by .*instance >", "a page of a status" },
@@ -139,6 +142,7 @@ local MEANT = {
   { "explain_workflow", "workflow_current by %(code", "the same" },
   { "counter_%a+", "all of counter", "a narrow table, folded now and then" },
   { "prune_busy", "all of counter", "the same, until one is found" },
+  { "quota_prune", "quota_pkey by", "a few minutes of each limited workflow" },
   { "problem_list", "failure_code by .*>", "one entry for each kind" },
   { "problem_list", "failure_code by .*node = ", "one kind, as many as are "
     .. "counted" },
@@ -479,7 +483,10 @@ describe("the plan of a statement, on postgres,", function()
   it("has no parallel workers, also where the session was told nothing",
     function()
       -- they read the server's catalog, which we cannot tell
-      alone.health_tables, alone.health_store = nil, nil
+      for _, name in ipairs { "health_tables", "health_store",
+        "doctor_settings" } do
+        alone[name] = nil
+      end
       for name, plan in pairs(alone) do assert.is_false(helped(plan), name) end
     end)
 end)

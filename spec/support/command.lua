@@ -44,24 +44,27 @@ local function options(self, extra)
   return { cwd = self.dir, env = env, stdin = extra and extra.stdin }
 end
 
---- Runs `pawl ...` to its end. A table last: { env =, stdin = }.
----@return spec.Ran
-function Folder:pawl(...)
-  local words = { command.path, ... }
-  local extra = type(words[#words]) == "table" and table.remove(words) or nil
-  local code, out, err = process.run(words, options(self, extra))
-  return { code = code, out = out, err = err }
-end
-
---- Starts `pawl ...` and leaves it running. A table last, as above, or with
---- `under`: the words of a command that runs the one given behind them.
----@return spec.Process
-function Folder:start(...)
+--- The words of `pawl ...`, behind those that it is to run under, and where.
+local function line(self, ...)
   local words = { command.path, ... }
   local extra = type(words[#words]) == "table" and table.remove(words) or nil
   local under = extra and extra.under or {}
   words = table.move(words, 1, #words, #under + 1, { table.unpack(under) })
-  return process.start(words, options(self, extra))
+  return words, options(self, extra)
+end
+
+--- Runs `pawl ...` to its end. A table last: { env =, stdin =, under = }, the
+--- words of a command that runs the one given behind them.
+---@return spec.Ran
+function Folder:pawl(...)
+  local code, out, err = process.run(line(self, ...))
+  return { code = code, out = out, err = err }
+end
+
+--- Starts `pawl ...` and leaves it running. A table last, as above.
+---@return spec.Process
+function Folder:start(...)
+  return process.start(line(self, ...))
 end
 
 --- The same with --json; its standard output as a value.

@@ -93,6 +93,19 @@ flow:finish "done"
 return flow
 ]]
 
+--- Three hundred steps, of whose history a hundred rows are kept.
+flows.long = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.long", start = "a",
+  keep_history = 100 }
+flow:step("a", { run = function(ctx)
+  ctx.vars.n = (ctx.vars.n or 0) + 1
+  return ctx.vars.n < 300 and "again" or "out"
+end, next = { again = "a", out = "done" } })
+flow:finish "done"
+return flow
+]]
+
 flows.broken = [[
 local pawl = require "pawl"
 local flow = pawl.workflow { code = "t.broken", start = "one" }

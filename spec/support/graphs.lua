@@ -419,6 +419,7 @@ function render.step(node, code)
   if node.emits then
     put('    ctx.emit("t.ran", { node = ctx.node })')
     put('    ctx.note("ran", { no = "result" })')
+    put('    ctx.signal { name = "t.ran", key = ctx.id, data = 1 }')
   end
   if node.starts then
     put("    ctx.start(%q, { order = ctx.input.order }, {\n"
@@ -437,8 +438,9 @@ function render.step(node, code)
   put("    return nil, { index = ctx.token.data.index }")
   return {
     run = lines("function(ctx)", table.concat(body, "\n"), "  end"),
-    retry = node.attempts and ("{ max = %d, jitter = 0 }")
-      :format(node.attempts) or nil,
+    -- half of them are tried again though their error has a route
+    retry = node.attempts and ("{ max = %d, jitter = 0%s }"):format(
+      node.attempts, node.attempts % 2 == 0 and ', on = "oops"' or "") or nil,
     on_exhausted = node.on_exhausted and q(node.on_exhausted),
     transactional = node.transactional and "true",
   }

@@ -506,7 +506,8 @@ static int probe_sql(lua_State *L) {
   const char *url = luaL_checkstring(L, 1), *sql = luaL_checkstring(L, 2);
   const pawl_driver *driver = NULL;
   pawl_counts counts = {0};
-  pawl_driver_options options = {.counts = &counts};
+  pawl_unsaved unsaved = {0};
+  pawl_driver_options options = {.counts = &counts, .unsaved = &unsaved};
   pawl_conn *conn = NULL;
   pawl_error err;
   pawl_code rc;

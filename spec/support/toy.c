@@ -182,10 +182,15 @@ out:
 
 static pawl_code prepared(pawl_conn *c, pawl_stmt which, sqlite3_stmt **out,
                           pawl_error *err) {
-  if (!c->stmts[which] &&
-      sqlite3_prepare_v2(c->db, pawl_sql_sqlite[which].text, -1,
-                         &c->stmts[which], NULL) != SQLITE_OK)
-    return fail_db(c, pawl_stmts[which].name, err);
+  pawl_buf room = {0};
+  int rc = SQLITE_OK;
+  if (!c->stmts[which]) {
+    const char *text = pawl_sqltext_read(pawl_sql_sqlite[which].text, &room);
+    rc = text ? sqlite3_prepare_v2(c->db, text, -1, &c->stmts[which], NULL)
+              : SQLITE_NOMEM;
+    pawl_buf_deinit(&room);
+  }
+  if (rc != SQLITE_OK) return fail_db(c, pawl_stmts[which].name, err);
   *out = c->stmts[which];
   return PAWL_OK;
 }
@@ -639,13 +644,23 @@ static pawl_code toy_wait(pawl_conn *c, int64_t deadline_mono_us,
   return PAWL_OK;
 }
 
-static pawl_code toy_backup(pawl_conn *c, const char *path,
-                            const volatile int *stop, int64_t *bytes,
-                            pawl_error *err) {
-  (void)stop, (void)bytes;
+static pawl_code toy_backup(pawl_conn *c, pawl_copy *copy,
+                            const volatile int *stop, pawl_error *err) {
+  (void)stop;
   MUST_HOLD(c->unit == PAWL_UNIT_READ, "D1 a READ unit is open");
   return pawl_fail_hint(err, PAWL_UNSUPPORTED, "copy its file",
-                        "%s: a toy's store cannot be copied", path);
+                        "%s: a toy's store cannot be copied",
+                        copy->path ? copy->path : "");
+}
+
+static pawl_code toy_restore(pawl_conn *c, pawl_conn *from,
+                             const volatile int *stop, int64_t *bytes,
+                             pawl_error *err) {
+  (void)stop, (void)bytes;
+  MUST_HOLD(c->unit == NO_UNIT, "D1 no unit is open");
+  MUST_HOLD(!from, "it is asked first whether it can");
+  return pawl_fail_hint(err, PAWL_UNSUPPORTED, "put its file back",
+                        "a toy's store cannot be restored");
 }
 
 static void toy_describe(const char *path, pawl_buf *out) {
@@ -682,4 +697,5 @@ const pawl_driver pawl_driver_toy = {
     .query = toy_query,
     .wait = toy_wait,
     .backup = toy_backup,
+    .restore = toy_restore,
 };

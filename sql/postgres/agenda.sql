@@ -301,6 +301,28 @@ on conflict (shard, instance) do update
    set lease = null, executor = a.was_executor, ready = true,
        due_at = a.was_due_at;
 
+-- name: agenda_unclaim_all
+-- args: @shard smallint, @executor uuid, @horizon_us bigint, @now time?
+-- After a group that was undone: gives back whatever is leased to an executor,
+-- who holds nothing.
+insert into pawl.agenda as a ({{agenda_columns}})
+select m.shard, m.instance, m.workflow, m.version, m.executor_group,
+       m.priority, true, coalesce(m.was_due_at, m.due_at), m.takeovers, m.latch
+  from (select instance from (
+          select instance from pawl.agenda
+           where shard = @shard and not ready and executor = @executor
+             and lease is not null
+             and due_at <= {{from_now @horizon_us}}
+           order by due_at offset 0) f order by instance) s
+ cross join lateral (
+  select * from pawl.agenda
+   where shard = @shard and instance = s.instance and executor = @executor
+     and lease is not null
+     for update) m
+on conflict (shard, instance) do update
+   set lease = null, executor = a.was_executor, ready = true,
+       due_at = coalesce(a.was_due_at, a.due_at);
+
 -- name: agenda_heartbeat
 -- args: @shard smallint, @id uuid[], @lease uuid[], @lease_us bigint,
 --       @now time?

@@ -1,32 +1,32 @@
 -- name: event_insert
 -- args: @shard smallint, @tenant text, @source text, @id text,
---       @name text, @key text, @data json, @came uuid, @ttl_us bigint,
---       @now time?
+--       @name text, @key text, @data json, @by text, @came uuid,
+--       @ttl_us bigint, @now time?
 -- An id that is kept already is not taken again, nor changed.
 insert into pawl.event as e (shard, tenant, source, id, name, key, data,
-       came, posted, received_at, expires_at)
-values (@shard, @tenant, @source, @id, @name, @key, @data, @came, false,
+       by, came, posted, received_at, expires_at)
+values (@shard, @tenant, @source, @id, @name, @key, @data, @by, @came, false,
         coalesce(@now, now()),
         {{from_now @ttl_us}})
 on conflict (shard, tenant, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
-       came = excluded.came,
+       by = excluded.by, came = excluded.came,
        posted = false, received_at = excluded.received_at, ord = excluded.ord,
        expires_at = excluded.expires_at
  where e.expires_at <= excluded.received_at;
 
 -- name: event_copy
 -- args: @shard smallint, @tenant text, @source text, @id text,
---       @name text, @key text, @data json, @came uuid,
+--       @name text, @key text, @data json, @by text, @came uuid,
 --       @received_at time, @expires_at time
 -- Where its key's events are, when that is another shard than its id's.
 insert into pawl.event as e (shard, tenant, source, id, name, key, data,
-       came, posted, received_at, expires_at)
-values (@shard, @tenant, @source, @id, @name, @key, @data, @came, true,
+       by, came, posted, received_at, expires_at)
+values (@shard, @tenant, @source, @id, @name, @key, @data, @by, @came, true,
         @received_at, @expires_at)
 on conflict (shard, tenant, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
-       came = excluded.came,
+       by = excluded.by, came = excluded.came,
        received_at = excluded.received_at, expires_at = excluded.expires_at,
        ord = excluded.ord
  where e.expires_at <= excluded.received_at;
@@ -47,7 +47,7 @@ delete from pawl.event e
 --       @late_at time[], @late_came uuid[], @since bigint??[],
 --       @max integer[], @now time?
 -- rows: no integer, source text, id text, name text, key text, data json,
---       came uuid, received_at time, horizon bigint
+--       by text, came uuid, received_at time, horizon bigint
 -- For waits that begin later: events with their key, and their name or, one
 -- word behind a prefix, their pattern; oldest first, from @after on. And, when
 -- @since is given, those from @late to @after that were written since then, as
@@ -55,7 +55,8 @@ delete from pawl.event e
 -- the horizon is seen now. (0029)
 -- The second is spelled so that the index by time does not fit: neither its
 -- range nor its order.
-select s.no, v.source, v.id, v.name, v.key, v.data, v.came, v.received_at,
+select s.no, v.source, v.id, v.name, v.key, v.data, v.by, v.came,
+       v.received_at,
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint as horizon
   from {{rows}}
  cross join lateral (

@@ -326,7 +326,7 @@ select ctid as place, instance, seq from pawl.outbox
 
 -- fragment: outbox_row
 -- The row that s names, locked. By its key: no index of fewer rows would do.
-(select ctid as place, published_at, dead_at, lease, due_at
+(select ctid as place, published_at, dead_at, lease, due_at, attempts
       from pawl.outbox t
      where t.shard = @shard and t.instance = s.instance and t.seq = s.seq
     offset 0 for update)

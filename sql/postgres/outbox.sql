@@ -108,21 +108,22 @@ returning o.instance;
 -- args: @shard smallint, @instance uuid[], @seq bigint[], @by text,
 --       @reason text, @now time?
 -- rows: instance uuid, seq bigint
--- What is dead, or was tried in vain, is due now, as if it were new.
+-- What is dead, or was tried in vain, is due now, as if it were new. So who
+-- asks for the same as another changes nothing.
 update pawl.outbox o
    set due_at = coalesce(@now, now()), dead_at = null, lease = null,
        attempts = 0, by = @by, reason = @reason
   from (select g.place from {{outbox_rows}} cross join lateral {{outbox_row}} g
    where g.published_at is null
      and (g.dead_at is not null
-          or g.lease is null and g.due_at < {{never}})) g
+          or g.lease is null and g.attempts > 0 and g.due_at < {{never}})) g
  where o.shard = @shard and o.ctid = g.place
 returning o.instance, o.seq;
 
 -- name: outbox_drop
 -- args: @shard smallint, @instance uuid[], @seq bigint[], @lease uuid,
 --       @by text, @reason text, @now time?
--- rows: instance uuid, seq bigint
+-- rows: like outbox_retry
 -- What is dead, or is the front and nobody has it, will not be published.
 update pawl.outbox o
    set published_at = coalesce(@now, now()),

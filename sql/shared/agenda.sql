@@ -41,6 +41,14 @@ delete from pawl.agenda
                     where shard = @shard and instance = @id and not taken
                       and kind not in ('event', 'child', 'task'));
 
+-- name: agenda_free
+-- Of a copy that takes its original's place: nobody holds anything in it, and
+-- a lease of before is none.
+update pawl.agenda
+   set lease = null, executor = was_executor, ready = true,
+       due_at = coalesce(was_due_at, due_at)
+ where lease is not null;
+
 -- name: agenda_of
 -- args: @shard smallint, @code text, @is_prefix boolean, @after uuid,
 --       @max integer

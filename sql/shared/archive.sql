@@ -38,9 +38,10 @@ select workflow, version, status, document, deletion, archived_at, purged_at,
 
 -- name: archive_lock
 -- args: @shard smallint, @id uuid
--- rows: id uuid, successor uuid, rest boolean, archived_at time
+-- rows: id uuid, successor uuid, rest boolean, archived_at time,
+--       purged_at time
 -- Whoever brings it back, or takes its key, does so behind this.
-select id, successor, rest, archived_at from pawl.archive
+select id, successor, rest, archived_at, purged_at from pawl.archive
  where shard = @shard and id = @id for update;
 
 -- name: archive_succeed

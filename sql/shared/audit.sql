@@ -39,11 +39,11 @@ select r.* {{from_each}} (
 -- name: audit_of
 -- args: @shard smallint[], @instance uuid, @{{wanted}}
 -- rows: like audit_list
--- One instance's, out of all that its history has.
+-- One instance's, however long its history is.
 select r.* {{from_each}} (
   select * from ({{audit_history
-    h.shard = s.shard and h.instance = @instance
-    and nullif(h.by, '') is not null}}) of_history
+    h.shard + 2 = s.shard + 2 and h.instance = @instance
+    and h.by is not null}}) of_history
   union all
   select * from ({{audit_starts
     t.shard = s.shard and t.id = @instance}}) of_starts
@@ -70,6 +70,16 @@ select @shard, {{now}}, @id, @type, @by, k.instance, k.id, k.node,
          where shard = @shard and id = @task offset 0) k
   {{instance_at @shard; k.instance}}
  where k.request = @request;
+
+-- name: audit_instances
+-- args: @shard smallint, @id uuid[], @instance uuid[], @type text, @by text,
+--       @text text, @now time?
+-- What was done with each of these, that no history of it tells.
+insert into pawl.audit (shard, at, id, type, by, text, instance, workflow,
+       version, tenant)
+select @shard, {{now}}, s.id, @type, @by, @text, t.* {{from_each}} (
+  select id, workflow, version, tenant from pawl.instance
+   where shard = @shard and id = s.instance offset 0) t;
 
 -- name: audit_request
 -- args: @shard smallint, @instance uuid, @request uuid

@@ -4,9 +4,10 @@
 
 -- name: event_get
 -- args: @shard smallint, @tenant text, @source text, @id text
--- rows: name text, key text, data json, came uuid, posted boolean,
+-- rows: name text, key text, data json, by text, came uuid, posted boolean,
 --       received_at time, expires_at time
-select name, key, data, came, posted, received_at, expires_at from pawl.event
+select name, key, data, by, came, posted, received_at, expires_at
+  from pawl.event
  where shard = @shard and tenant = @tenant and source = @source and id = @id;
 
 -- name: event_posted
@@ -16,7 +17,8 @@ select name, key, data, came, posted, received_at, expires_at from pawl.event
 -- so that the index of those that are not posted does not fit.
 update pawl.event
    set posted = true, key = case when @forget then null else key end,
-       data = case when @forget then null else data end
+       data = case when @forget then null else data end,
+       by = case when @forget then null else by end
  where shard = @shard and tenant = @tenant and source = @source and id = @id
    and coalesce(not posted, false); -- only: postgres
    and not posted; -- only: sqlite

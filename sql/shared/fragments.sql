@@ -244,6 +244,13 @@ shard, id, workflow, version, tenant, priority, executor_group, business_key,
        node, error, cancellation, compensation, created_at,
        started_at, updated_at, completed_at, successor
 
+-- fragment: ended_as_seen
+-- An instance that has ended as it was seen to, was not carried away since,
+-- and, unless it may be @hidden, not deleted.
+shard = @shard and id = s.id and completed_at = s.completed_at
+  and status in ('completed', 'failed', 'cancelled') and away is null
+  and (deleted_at is null or s.hidden)
+
 -- fragment: keeps_attributes
 -- Is instance {{1}} purged but for those? As rules/letters.c notes it: in a
 -- text of somebody's such quotes would be escaped.
@@ -280,14 +287,13 @@ not exists (select 1 from pawl.archive a
         and a.successor is null and a.purged_at is null offset 0))
 
 -- fragment: emitted
--- What waits to be published and {{2}}; behind a place in the order of {{1}}.
+-- What waits to be published, if {{2}}; behind a place in the order of {{1}}.
 select instance, seq, tenant, type, payload, created_at, attempts, due_at,
          error, lease is not null and dead_at is null as leased, dead_at, by,
          reason
     from pawl.outbox t
-   where t.shard = s.shard and published_at is null and {{2}}
+   where t.shard = s.shard and {{2}}
      and (@type is null or type = @type)
-     and (@instance is null or instance = @instance)
      and (@emitted_before is null or created_at < @emitted_before)
      and (@after_at is null or ({{1}}, instance, seq)
           > (@after_at, @after_instance, @after_seq))
@@ -304,6 +310,14 @@ select e.id, n.seen, n.last
    where substr(lower(hex(r.id)), -length(@digits)) -- only: sqlite
          = @digits
    limit 2) e on true
+
+-- fragment: history_fits
+and (@type is null or type = @type)
+   and (@node is null or node = @node)
+   and (@by is null or by = @by)
+   and (@completed_after is null or completed_at >= @completed_after)
+   and (@completed_before is null or completed_at < @completed_before)
+   and (not @changing or changes is not null)
 
 -- fragment: audit_page
 -- A page of {{1}}, {{2}} and {{3}}, which are its time, id and number.
@@ -432,6 +446,18 @@ where shard = @shard and executor_group = @executor_group
 commits = i.commits + 1, lease = s.lease, seq = s.seq,
   variables = case when s.parts is null then i.variables else s.variables end,
   parts = coalesce(s.parts, i.parts)
+
+-- fragment: goes_on_sets
+-- And of an instance that goes on, but for its status.
+{{commit_sets}}, token_no = s.token_no, token_state = s.token_state,
+       node = s.node, previous_node = s.previous_node, visit = s.visit,
+       attempt = s.attempt, token_due_at = s.token_due_at, error = s.error,
+       output = case when i.completed_at is null then i.output end,
+       progress = null, completed_at = null,
+       started_at = coalesce(i.started_at, s.started_at),
+       entered_at = case when i.visit = s.visit then i.entered_at
+                         else s.updated_at end,
+       updated_at = s.updated_at
 
 -- fragment: attribute_row
 (shard, instance, name, type, text_value, date_value, bytes_value,

@@ -32,14 +32,20 @@ select seq, type, node, token, visit, transition, path, attempt, by,
        executor, text, output, changes, error, started_at, completed_at,
        due_at, previous, request
   from pawl.history
- where shard = @shard and instance = @id and seq > @after
-   and (@type is null or type = @type)
-   and (@node is null or node = @node)
-   and (@by is null or by = @by)
-   and (@completed_after is null or completed_at >= @completed_after)
-   and (@completed_before is null or completed_at < @completed_before)
-   and (not @changing or changes is not null)
+ where shard = @shard and instance = @id and seq > @after {{history_fits}}
  order by seq limit @max;
+
+-- name: history_back
+-- args: @shard smallint, @id uuid, @below bigint, @type text, @node text,
+--       @by text, @completed_after time?, @completed_before time?,
+--       @changing boolean, @max integer
+-- rows: seq bigint, changes json
+-- Where those of them are that are in front of a row, the newest first.
+select seq, case when @changing then changes end as changes
+  from pawl.history
+ where shard = @shard and instance = @id and seq > 0 and seq < @below
+   {{history_fits}}
+ order by seq desc limit @max;
 
 -- name: history_undoable
 -- args: @shard smallint, @id uuid, @below bigint, @max integer

@@ -232,16 +232,16 @@ select i.id as instance, {{rare i.}}, i.compensation
 -- itself: unnest(@a, @b) would first write them all to a store of its own.
 with moved as ( -- only: postgres
 update pawl.instance as i
-   set {{commit_sets}}, status = s.status,
-       token_no = s.token_no, token_state = s.token_state, node = s.node,
-       previous_node = s.previous_node, visit = s.visit, attempt = s.attempt,
-       token_due_at = s.token_due_at, error = s.error,
-       output = case when i.completed_at is null then i.output end,
-       progress = null, completed_at = null,
-       started_at = coalesce(i.started_at, s.started_at),
-       entered_at = case when i.visit = s.visit then i.entered_at
-                         else s.updated_at end,
-       updated_at = s.updated_at
+   set {{goes_on_sets}}, status = s.status
+  {{at_commits @token_no}};
+
+-- name: instance_stand
+-- args: like instance_commit
+-- The same of one whose status stays: SQLite writes each index of a column that
+-- is set, whatever it was.
+with moved as ( -- only: postgres
+update pawl.instance as i
+   set {{goes_on_sets}}
   {{at_commits @token_no}};
 
 -- name: instance_end

@@ -8,7 +8,7 @@
 -- later statement, to the one behind it.
 
 -- name: outbox_list
--- args: @shard smallint[], @type text, @instance uuid, @emitted_before time?,
+-- args: @shard smallint[], @type text, @emitted_before time?,
 --       @after_at time??, @after_instance uuid, @after_seq bigint??,
 --       @max integer
 -- rows: instance uuid, seq bigint, tenant text, type text, payload json,
@@ -17,17 +17,17 @@
 -- What waits to be published, in the order it is due; the caller merges the
 -- shards. @after...: the page behind that row.
 select o.* {{from_each}} (
-  {{emitted due_at; true}}
+  {{emitted due_at; published_at is null}}
    order by due_at, instance, seq limit @max) o;
 
 -- name: outbox_list_tenant
--- args: @shard smallint[], @tenant text, @type text, @instance uuid,
---       @emitted_before time?, @after_at time??, @after_instance uuid,
---       @after_seq bigint??, @max integer
+-- args: @shard smallint[], @tenant text, @type text, @emitted_before time?,
+--       @after_at time??, @after_instance uuid, @after_seq bigint??,
+--       @max integer
 -- rows: like outbox_list
 -- The same of one tenant's.
 select o.* {{from_each}} (
-  {{emitted due_at; t.tenant = @tenant}}
+  {{emitted due_at; published_at is null and t.tenant = @tenant}}
    order by tenant, due_at, instance, seq limit @max) o;
 
 -- name: outbox_dead
@@ -35,9 +35,23 @@ select o.* {{from_each}} (
 -- rows: like outbox_list
 -- Of those the ones that were set aside, in the order in which they were.
 select o.* {{from_each}} (
-  {{emitted dead_at; dead_at is not null
+  {{emitted dead_at; published_at is null and dead_at is not null
                      and (@tenant is null or t.tenant = @tenant)}}
    order by dead_at, instance, seq limit @max) o;
+
+-- name: outbox_of
+-- args: @shard smallint[], @instance uuid, @tenant text, @type text,
+--       @dead boolean, @emitted_before time?, @after_at time??,
+--       @after_instance uuid, @after_seq bigint??, @max integer
+-- rows: like outbox_list
+-- The same of one instance, found by its key. (Said so that no index of what
+-- all others have seems to serve.)
+select o.* {{from_each}} (
+  {{emitted case when @dead then dead_at else due_at end;
+            t.instance = @instance and (published_at is null) is true
+            and (not @dead or dead_at is not null)
+            and (@tenant is null or t.tenant = @tenant)}}
+   order by case when @dead then dead_at else due_at end, seq limit @max) o;
 
 -- name: outbox_insert
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],

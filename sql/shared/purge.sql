@@ -44,19 +44,38 @@ select c.parent {{from_each}} (
 
 -- name: purge_seize
 -- args: @shard smallint, @id uuid[], @lease uuid[], @completed_at time[],
---       @executor uuid, @now time?
--- What has ended as it was seen to, was not carried away since, and is on
--- nobody's agenda.
+--       @hidden boolean[], @executor uuid, @now time?
+-- What has ended as it was seen to, and is on nobody's agenda.
 insert into pawl.agenda ({{agenda_columns}}, lease, executor)
 select i.shard, i.id, i.workflow, i.version, i.executor_group, i.priority,
        false, {{now}}, 0, 0, s.lease, @executor
   {{from_each}} (
-  select * from pawl.instance
-   where shard = @shard and id = s.id and completed_at = s.completed_at
-     and status in ('completed', 'failed', 'cancelled') and away is null
-  offset 0) i
+  select * from pawl.instance where {{ended_as_seen}} offset 0) i
  where true
 on conflict (shard, instance) do nothing;
+
+-- name: purge_unseize
+-- args: @shard smallint, @id uuid[], @lease uuid[], @completed_at time[],
+--       @hidden boolean[]
+-- rows: instance uuid
+-- Who waited for another's hold of one has seen it as it was before that: so
+-- those that are held are looked at again, and let go.
+delete from pawl.agenda
+-- only: postgres
+  a using {{short_rows}}
+ cross join lateral (
+  select ctid as place from pawl.agenda
+   where shard = @shard and instance = s.id and lease = s.lease
+     and not exists (select 1 from pawl.instance
+                      where {{ended_as_seen}} offset 0)
+  offset 0) g
+ where a.shard = @shard and a.ctid = g.place
+returning a.instance;
+-- only: sqlite
+ where shard = @shard and instance = @id and lease = @lease
+   and not exists (select 1 from pawl.instance where {{ended_as_seen}})
+returning instance;
+-- for all
 
 -- name: purge_held_history
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[]
@@ -270,6 +289,11 @@ delete from pawl.task
 -- only: sqlite
  where shard = @shard and id = @id;
 -- for all
+
+-- name: purge_agenda
+-- args: @shard smallint, @id uuid
+-- Whoever holds it loses it.
+delete from pawl.agenda where shard = @shard and instance = @id;
 
 -- name: purge_ending
 -- args: @shard smallint, @id uuid

@@ -4,7 +4,7 @@
 -- args: @shard smallint, @id uuid
 -- rows: status text, workflow text, version integer,
 --       commits bigint, variables json, compensation json, seq bigint,
---       started boolean, stopped json, deleted boolean, {{gone}},
+--       stopped json, deleted boolean, {{gone}},
 --       tenant text, key text, successor uuid, parent uuid, completed_at time,
 --       archived_at time
 -- Of one that was archived, too, as far as there is anything.
@@ -13,7 +13,7 @@ select i.*
   from ( -- only: sqlite
 select status, workflow, version, commits,
        {{variables_of parts; variables; @id}},
-       compensation, seq, started_at is not null as started,
+       compensation, seq,
        case when status = 'failed' then stopped end as stopped,
        deleted_at is not null as deleted, {{gone}}, tenant, key,
        successor, parent, completed_at, null::timestamptz as archived_at
@@ -21,7 +21,7 @@ select status, workflow, version, commits,
  where shard = @shard and id = @id
 union all
 select status, workflow, version, 0, null::json, null::json, 0,
-       started_at is not null, null::json, false, deletion,
+       null::json, false, deletion,
        null::timestamptz, purged_at, null::json, tenant, key, successor,
        parent, completed_at, archived_at
   from pawl.archive
@@ -90,29 +90,33 @@ select seq, changes, case when seq = 0 then output end as trimmed
  order by seq;
 
 -- name: repair_visit
--- args: @shard smallint, @id uuid, @node text
--- rows: seq bigint, trimmed json
--- The row of history before which a node was last come to: the one behind the
--- row whose path names it, as a whole word. One that no path names (the start)
--- was come to before its first row of its latest visit; of a history that was
--- trimmed, which tells that in `trimmed`, before row 1, as that row is gone.
+-- args: @shard smallint, @id uuid, @node text, @after bigint, @upto bigint
+-- rows: came bigint, first bigint, trimmed json
+-- The row of history before which a node was last come to, in some part of it:
+-- the one behind the row whose path names it, as a whole word. One that no path
+-- names (the start) was come to before the `first` row of its latest visit; of
+-- a history that was trimmed, which tells that in `trimmed`, before row 1, as
+-- that row is gone. None: 0.
 select coalesce(
   (select max(seq) + 1 from pawl.history
-    where shard = @shard and instance = @id
+    where shard = @shard and instance = @id and seq > @after and seq <= @upto
 -- only: postgres
       and strpos(' ' || translate(replace(path, '=', ' ='), '(),;', '    ')
 -- only: sqlite
       and instr(' ' || replace(replace(replace(replace(
             replace(path, '=', ' ='), '(', ' '), ')', ' '), ',', ' '), ';', ' ')
 -- for all
-          || ' ', ' ' || @node || ' ') > 0),
+          || ' ', ' ' || @node || ' ') > 0), 0) as came,
+  coalesce(
   (select case when min(seq) > 0 and {{trimmed_upto}} > 0 then 1
                else min(seq) end
      from pawl.history
     where shard = @shard and instance = @id and node = @node
+      and seq > @after and seq <= @upto
       and visit = (select max(visit) from pawl.history
                     where shard = @shard and instance = @id
-                      and node = @node))) as seq,
+                      and seq > @after and seq <= @upto
+                      and node = @node)), 0) as first,
   (select output from pawl.history
     where shard = @shard and instance = @id and seq = 0) as trimmed;
 

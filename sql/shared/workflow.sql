@@ -4,10 +4,10 @@
 -- args: @code text, @version integer?
 -- rows: code text, version integer, revision integer, name text,
 --       description text, graph json, source text, bundle json,
---       sha256 text, inline boolean, active boolean
+--       sha256 text, inline boolean, active boolean, trust text
 -- Version null: the newest active one.
 select code, version, revision, name, description, graph, source, bundle,
-       sha256, inline, active
+       sha256, inline, active, trust
   from pawl.workflow
  where code = @code and current
    and (version = @version or (@version is null and active))
@@ -19,13 +19,13 @@ select code, version, revision, name, description, graph, source, bundle,
 --       description text, graph json, source text, bundle json,
 --       sha256 text, inline boolean, active boolean, current boolean,
 --       created_at time, modified_at time, executor_group text, by text,
---       reason text, suspended boolean, off boolean
+--       reason text, suspended boolean, off boolean, trust text
 -- Version null: the newest that starts, else the newest; revision null: the
 -- one that runs.
 select code, version, revision, name, description, graph, source, bundle,
        sha256, inline, active, current, created_at, modified_at,
        executor_group, by, reason, {{suspended w.code}} as suspended,
-       switched_off is not null as off
+       switched_off is not null as off, trust
   from pawl.workflow w
  where code = @code and (@version is null or version = @version)
    and (revision = @revision or (@revision is null and current))
@@ -55,12 +55,13 @@ select version from pawl.workflow
 --       inline boolean, active boolean, name text, description text,
 --       nodes integer??,
 --       created_at time, modified_at time, by text, reason text,
---       suspended boolean, off boolean
+--       suspended boolean, off boolean, trust text
 select code, version, revision, sha256, inline, active, name, description,
        json_array_length(graph -> 'nodes') as nodes, -- only: postgres
        json_array_length(graph, '$.nodes') as nodes, -- only: sqlite
        created_at, modified_at, by, reason,
-       {{suspended w.code}} as suspended, switched_off is not null as off
+       {{suspended w.code}} as suspended, switched_off is not null as off,
+       trust
   from pawl.workflow w
  where current and (@code is null or code = @code)
    and (@prefix is null or left(code, length(@prefix)) = @prefix)
@@ -103,10 +104,11 @@ update pawl.workflow
 -- name: workflow_lock
 -- args: @code text, @version integer
 -- rows: revision integer, sha256 text, active boolean, graph json,
---       reason text
+--       reason text, trust text
 -- Held until the unit ends: two programs registering a version take turns.
 -- Differs: in SQLite the unit's write lock makes them do so.
-select revision, sha256, active, graph, reason from pawl.workflow
+select revision, sha256, active, graph, reason, trust
+  from pawl.workflow
  where code = @code and version = @version and current for update;
 
 -- name: workflow_retire
@@ -116,21 +118,27 @@ update pawl.workflow
    set current = false, modified_at = {{now}}
  where code = @code and version = @version and current;
 
+-- name: workflow_limit
+-- args: @code text, @version integer, @trust text
+update pawl.workflow set trust = @trust
+ where code = @code and version = @version and current;
+
 -- name: workflow_insert
 -- args: @code text, @version integer, @name text, @description text,
 --       @graph json, @source text, @bundle json, @sha256 text,
---       @inline boolean, @active boolean, @executor_group text,
---       @by text, @reason text, @now time?
+--       @inline boolean, @trust text, @active boolean,
+--       @executor_group text, @by text, @reason text, @now time?
 -- The revision number is allocated here, where it cannot be given twice. Of a
 -- code that is switched off, or is being so, it does not start; whether it
 -- would is as it was, or as it is to be.
 insert into pawl.workflow (code, version, revision, name, description, graph,
-       source, bundle, sha256, inline, active, current, executor_group,
-       created_at, modified_at, by, reason, switched_off)
+       source, bundle, sha256, inline, trust, active, current,
+       executor_group, created_at, modified_at, by, reason, switched_off)
 select @code, @version,
        1 + coalesce((select max(revision) from pawl.workflow
                       where code = @code and version = @version), 0),
        @name, @description, @graph, @source, @bundle, @sha256, @inline,
+       @trust,
        case when o.n > 0 then false else @active end,
        true, @executor_group, {{now}}, {{now}}, @by, @reason,
        case when o.n > 0 then

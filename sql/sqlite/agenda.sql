@@ -152,6 +152,16 @@ update pawl_agenda
    where shard = @shard and not ready and lease = @lease
      and due_at <= @now + @horizon_us);
 
+-- name: agenda_unclaim_all
+update pawl_agenda
+   set lease = null, executor = was_executor, ready = 1,
+       due_at = coalesce(was_due_at, due_at)
+ where shard = @shard and instance in (
+  select instance from pawl_agenda
+   where shard = @shard and not ready and executor = @executor
+     and lease is not null
+     and due_at <= @now + @horizon_us);
+
 -- name: agenda_heartbeat
 update pawl_agenda set ready = 0, due_at = @now + @lease_us
  where shard = @shard and instance = @id and lease = @lease

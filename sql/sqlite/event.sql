@@ -1,7 +1,7 @@
 -- name: event_insert
 -- Differs: one that has expired makes place for a row with its own number.
 {{event_row}}
-select @shard, @tenant, @source, @id, @name, @key, @data, @came, 0, @now,
+select @shard, @tenant, @source, @id, @name, @key, @data, @by, @came, 0, @now,
        @now + @ttl_us
  where not exists (
   select 1 from pawl_event where shard = @shard and tenant = @tenant
@@ -10,7 +10,7 @@ select @shard, @tenant, @source, @id, @name, @key, @data, @came, 0, @now,
 -- name: event_copy
 -- Differs: as event_insert.
 {{event_row}}
-select @shard, @tenant, @source, @id, @name, @key, @data, @came, 1,
+select @shard, @tenant, @source, @id, @name, @key, @data, @by, @came, 1,
        @received_at, @expires_at
  where not exists (
   select 1 from pawl_event where shard = @shard and tenant = @tenant
@@ -25,7 +25,7 @@ delete from pawl_event
 
 -- name: event_find
 -- Differs: one writes at a time, and each row has a higher number.
-select @no as no, source, id, name, key, data, came, received_at,
+select @no as no, source, id, name, key, data, by, came, received_at,
        (select max(ord) + 1 from pawl_event) as horizon
   from (
    select * from (

@@ -112,7 +112,7 @@ select t.id, t.commits, t.started_at is not null as started, t.compensation,
 
 -- fragment: event_row
 insert or replace into pawl_event (shard, tenant, source, id, name, key, data,
-  came, posted, received_at, expires_at)
+  by, came, posted, received_at, expires_at)
 
 -- fragment: owned
 -- A page of an owner's tasks, those that are open apart from the others.

@@ -54,7 +54,8 @@ update pawl_outbox
        reason = @reason
  where shard = @shard and instance = @instance and seq = @seq
    and published_at is null
-   and (dead_at is not null or lease is null and due_at < {{never}})
+   and (dead_at is not null
+        or lease is null and attempts > 0 and due_at < {{never}})
 returning instance, seq;
 
 -- name: outbox_drop

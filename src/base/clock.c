@@ -2,6 +2,7 @@
 #include "clock.h"
 
 #include <assert.h>
+#include <string.h>
 #include <time.h>
 
 #define DAY (86400 * PAWL_SECOND)
@@ -31,6 +32,26 @@ int pawl_clock_is_virtual(const pawl_clock *c) {
 
 int64_t pawl_clock_mono(void) {
   return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t pawl_game_clock_now(void *clock) {
+  const pawl_game_clock *c = clock;
+
+  if (!c) return 0;
+  if (!(c->speed > 0)) return c->now_us;
+  const double passed = (double)(pawl_clock_mono() - c->since_us) * c->speed;
+  /* what no int64_t holds is far beyond the last time that there is */
+  if (passed >= (double)PAWL_TIME_MAX) return PAWL_TIME_MAX;
+  return pawl_time_after(c->now_us, (int64_t)passed);
+}
+
+void pawl_game_clock_set(pawl_game_clock *clock, int64_t now_us,
+                         double speed) {
+  if (!clock) return;
+  clock->now_us = pawl_time_after(now_us, 0);
+  clock->since_us = pawl_clock_mono();
+  clock->speed = speed > 0 ? speed : 0;
+  memset(clock->reserved, 0, sizeof clock->reserved);
 }
 
 /* Days since 1970-01-01 of a date of the Gregorian calendar, and back, after

@@ -80,8 +80,18 @@ void pawl_bind_push_seconds(lua_State *L, int64_t us) {
   lua_pushnumber(L, (lua_Number)us / 1e6);
 }
 
+void pawl_bind_set_seconds(lua_State *L, const char *key, int64_t us) {
+  pawl_bind_push_seconds(L, us);
+  lua_setfield(L, -2, key);
+}
+
 void pawl_bind_set_int(lua_State *L, const char *key, int64_t n) {
   lua_pushinteger(L, n);
+  lua_setfield(L, -2, key);
+}
+
+void pawl_bind_set_flag(lua_State *L, const char *key, int yes) {
+  lua_pushboolean(L, yes);
   lua_setfield(L, -2, key);
 }
 
@@ -95,8 +105,7 @@ int pawl_bind_push_counts(lua_State *L, const pawl_counts *counts) {
   pawl_bind_set_int(L, "trips", counts->trips);
   pawl_bind_set_int(L, "statements", counts->statements);
   pawl_bind_set_int(L, "transactions", counts->transactions);
-  pawl_bind_push_seconds(L, counts->waited_us);
-  lua_setfield(L, -2, "waited");
+  pawl_bind_set_seconds(L, "waited", counts->waited_us);
   return 1;
 }
 

@@ -55,9 +55,11 @@ pawl_engine *pawl_bind_engine(lua_State *L, int idx);
 /* Seconds as Lua has them to microseconds; 0: not a time. */
 int pawl_bind_to_us(lua_State *L, int idx, int64_t *us);
 void pawl_bind_push_seconds(lua_State *L, int64_t us);
+void pawl_bind_set_seconds(lua_State *L, const char *key, int64_t us);
 /* nil for never: nothing is scheduled. */
 void pawl_bind_push_due(lua_State *L, int64_t us);
 void pawl_bind_set_int(lua_State *L, const char *key, int64_t n);
+void pawl_bind_set_flag(lua_State *L, const char *key, int yes);
 void pawl_bind_set_text(lua_State *L, const char *key, const char *text);
 /* { trips =, statements =, transactions = } */
 int pawl_bind_push_counts(lua_State *L, const pawl_counts *counts);

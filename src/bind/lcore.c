@@ -113,6 +113,7 @@ int luaopen_pawl_core(lua_State *L) {
       {"set_nouns", pawl_bind_set_nouns},
       {"migrate", pawl_bind_migrate},
       {"migrations", pawl_bind_migrations},
+      {"doctor", pawl_bind_doctor},
       {"options", pawl_bind_options},
       {"outbox_relay", pawl_bind_outbox_relay},
       {"sha256", core_sha256},

@@ -32,11 +32,30 @@ static int engine_executor_id(lua_State *L) {
   return 1;
 }
 
+/* engine:is_new() -> boolean */
+static int engine_is_new(lua_State *L) {
+  lua_pushboolean(L, pawl_is_new(pawl_bind_box_of(L, "is_new")->engine));
+  return 1;
+}
+
 /* engine:count() -> { trips, statements, transactions, waited } */
 static int engine_count(lua_State *L) {
   pawl_counts counts;
   pawl_count(pawl_bind_box_of(L, "count")->engine, &counts);
   return pawl_bind_push_counts(L, &counts);
+}
+
+/* engine:memory() -> { used, peak, limit, refused, store } */
+static int engine_memory(lua_State *L) {
+  pawl_memory_use m;
+  pawl_memory(pawl_bind_box_of(L, "memory")->engine, &m);
+  lua_createtable(L, 0, 5);
+  pawl_bind_set_int(L, "used", m.used);
+  pawl_bind_set_int(L, "peak", m.peak);
+  pawl_bind_set_int(L, "limit", m.limit);
+  pawl_bind_set_int(L, "refused", m.refused);
+  pawl_bind_set_int(L, "store", m.store);
+  return 1;
 }
 
 /* engine.tasks and its like, among the methods. */
@@ -58,7 +77,8 @@ void pawl_bind_methods(lua_State *L) {
   static const luaL_Reg methods[] = {
       {"interrupt", engine_interrupt},     {"now", engine_now},
       {"executor_id", engine_executor_id}, {"count", engine_count},
-      {"close", pawl_bind_close},          {NULL, NULL}};
+      {"close", pawl_bind_close},          {"is_new", engine_is_new},
+      {"memory", engine_memory},           {NULL, NULL}};
   if (luaL_newmetatable(L, PAWL_ENGINE_MT)) {
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);

@@ -85,11 +85,9 @@ static int trace_protected(lua_State *L) {
   pawl_bind_set_text(L, "node", t->node);
   pawl_bind_set_text(L, "kind", t->kind);
   pawl_bind_set_int(L, "attempt", t->attempt);
-  pawl_bind_push_seconds(L, t->at_us);
-  lua_setfield(L, -2, "at");
+  pawl_bind_set_seconds(L, "at", t->at_us);
   if (t->outcome) { /* it ended */
-    pawl_bind_push_seconds(L, t->elapsed_us);
-    lua_setfield(L, -2, "elapsed");
+    pawl_bind_set_seconds(L, "elapsed", t->elapsed_us);
     pawl_bind_set_text(L, "outcome", t->outcome);
     if (t->ended) pawl_bind_set_text(L, "ended", t->ended);
     pawl_bind_set_text(L, "detail", t->detail ? t->detail : "");
@@ -160,10 +158,8 @@ static void push_wanted(lua_State *L, const pawl_wanted *w) {
   pawl_bind_set_text(L, "node", w->node);
   pawl_bind_set_int(L, "attempt", w->attempt);
   pawl_bind_set_text(L, "key", w->key);
-  lua_pushboolean(L, w->again);
-  lua_setfield(L, -2, "again");
-  lua_pushboolean(L, w->gone);
-  lua_setfield(L, -2, "gone");
+  pawl_bind_set_flag(L, "again", w->again);
+  pawl_bind_set_flag(L, "gone", w->gone);
 }
 
 /* (the call; upvalue: the function) */
@@ -274,12 +270,15 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
   config->tenant = config_text(L, at, "tenant");
   config->schema = config_text(L, at, "schema");
   config->retain = config_text(L, at, "retain");
+  config->trust = config_text(L, at, "trust");
   config->lease_us = config_int(L, at, "lease_us");
   config->heartbeat_us = config_int(L, at, "heartbeat_us");
   config->busy_us = config_int(L, at, "busy_us");
   config->flush_us = config_int(L, at, "flush_us");
   config->durability = config_small(L, at, "durability");
   config->max_bytes = config_int(L, at, "max_bytes");
+  config->checkpoint_bytes = config_int(L, at, "checkpoint_bytes");
+  config->memory_bytes = config_int(L, at, "memory_bytes");
   config->seed = config_int(L, at, "seed");
   config->batch = config_small(L, at, "batch");
   config->concurrency = config_small(L, at, "concurrency");
@@ -292,6 +291,7 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
   config->never_stop = 1; /* engine:interrupt lets a handler end, as a worker
                              does that is to stop */
   config->heartbeat_thread = config_flag(L, at, "heartbeat_thread");
+  config->sync_thread = config_flag(L, at, "sync_thread");
   config->stored_code_own = config_flag(L, at, "stored_code_own");
   config->unknown_fail = config_flag(L, at, "unknown_fail");
   if (!config_flag(L, at, "private")) {
@@ -366,6 +366,18 @@ static int with_migrations(lua_State *L,
   config.pooler = pooler_option(L, 3);
   config.schema = luaL_optstring(L, 4, NULL);
   if (call(url, &config, (int)shards, &report, &err) != PAWL_OK)
+    return pawl_bind_failure(L, &err);
+  return pawl_bind_take_json(L, NULL, report, NULL);
+}
+
+int pawl_bind_doctor(lua_State *L) {
+  const char *url = luaL_optstring(L, 1, NULL);
+  pawl_config config = PAWL_CONFIG_INIT;
+  char *report = NULL;
+  pawl_error err;
+  config.pooler = pooler_option(L, 2);
+  config.schema = luaL_optstring(L, 3, NULL);
+  if (pawl_doctor(url, &config, &report, &err) != PAWL_OK)
     return pawl_bind_failure(L, &err);
   return pawl_bind_take_json(L, NULL, report, NULL);
 }

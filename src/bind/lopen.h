@@ -16,6 +16,8 @@ int pawl_bind_open(lua_State *L);
 int pawl_bind_set_nouns(lua_State *L);
 /* core.migrate(url | nil, shards, pooler) -> report | nil, err */
 int pawl_bind_migrate(lua_State *L);
+/* core.doctor(url | nil, pooler, schema) -> report | nil, err */
+int pawl_bind_doctor(lua_State *L);
 /* core.migrations(url | nil, shards, pooler, schema): the same of what would
  * be done. */
 int pawl_bind_migrations(lua_State *L);

@@ -55,11 +55,23 @@ static void close_pipes(int pipes[NPIPES][2]) {
       if (pipes[i][end] >= 0) close(pipes[i][end]);
 }
 
+/* Nobody's that is executed. Where there is no pipe2, only for who forks from
+ * another thread at that moment. */
+static int make_pipe(int ends[2]) {
+#ifdef __linux__
+  return pipe2(ends, O_CLOEXEC);
+#else
+  if (pipe(ends) != 0) return -1;
+  for (int i = 0; i < 2; i++) (void)fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+  return 0;
+#endif
+}
+
 /* Ours do not block and are nobody else's. */
 static int make_pipes(int pipes[NPIPES][2]) {
   for (int i = 0; i < NPIPES; i++) pipes[i][0] = pipes[i][1] = -1;
   for (int i = 0; i < NPIPES; i++)
-    if (pipe2(pipes[i], O_CLOEXEC) != 0 ||
+    if (make_pipe(pipes[i]) != 0 ||
         fcntl(pipes[i][0], F_SETFL, O_NONBLOCK) != 0) {
       close_pipes(pipes);
       return 0;
@@ -164,7 +176,7 @@ static int sys_exec(lua_State *L) {
   fflush(NULL);
   int input = file_of(bytes, len);
   if (input < 0) return pawl_push_errno(L);
-  if (pipe2(err, O_CLOEXEC) == 0) {
+  if (make_pipe(err) == 0) {
     pid = fork();
     if (pid == 0) become_command(command, input, err[1]);
     why = errno;

@@ -97,8 +97,7 @@ int pawl_bind_outbox_relay(lua_State *L) {
   pawl_bind_set_int(L, "dead", r.dead);
   pawl_bind_set_int(L, "lost", r.lost);
   pawl_bind_set_int(L, "under_way", r.under_way);
-  lua_pushboolean(L, r.limited != 0);
-  lua_setfield(L, -2, "limited");
+  pawl_bind_set_flag(L, "limited", r.limited != 0);
   pawl_bind_push_due(L, r.next_due_us);
   lua_setfield(L, -2, "next_due");
   return 1;

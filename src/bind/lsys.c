@@ -19,34 +19,86 @@
 #include "../host/host.h"
 #include "lbox.h"
 #include "lhttp.h"
+#include "lnotify.h"
 #include "lprocess.h"
+
+#define SAME_STOP (PAWL_SECOND / 4)
 
 /* Written by the main thread, read by the handler: a pointer that is whole at
  * any moment, cleared before its engine is closed. */
 static pawl_engine *volatile watched;
 static volatile sig_atomic_t caught, ncaught;
-static volatile sig_atomic_t told; /* by a supervisor, and by nobody since */
+static int64_t first_caught; /* written by handlers of signals alone */
 static volatile sig_atomic_t handler_runs;
 static int only_count;      /* a supervisor ends its children first */
 static char announced[128]; /* said when the first one comes */
 
+/* ---- the line at the bottom ---- */
+
+/* The line that says what runs now stands at the bottom of the terminal
+ * without a newline. Whoever prints, a handler in its own Lua state too, goes
+ * through `stdout`: the line is taken away before and put back after. A signal
+ * takes it away for good: a second one may end us at any moment, and nothing
+ * of it may be left behind. */
+static char live[256];
+static volatile sig_atomic_t live_shown;
+static volatile sig_atomic_t live_columns;
+
+static int write_all(const char *bytes, size_t len) {
+  while (len > 0) {
+    ssize_t n = write(STDOUT_FILENO, bytes, len);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return 0;
+    bytes += n;
+    len -= (size_t)n;
+  }
+  return 1;
+}
+
+/* A window that became narrower has broken it into several rows. */
+static int hide_live(void) {
+  static const char wipe[] = "\r\033[K", wipe_above[] = "\r\033[K\033[A\033[K";
+  struct winsize size;
+  int shown = live_shown, rows = 0;
+  live_shown = 0;
+  if (!shown) return 1;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    rows = (live_columns - 1) / size.ws_col;
+  for (; rows > 0; rows--)
+    if (!write_all(wipe_above, sizeof wipe_above - 1)) return 0;
+  return write_all(wipe, sizeof wipe - 1);
+}
+
+static int show_live(void) {
+  if (caught) return 1;
+  live_shown = live[0] != 0;
+  return write_all(live, strlen(live));
+}
+
+/* ---- signals ---- */
+
 static void stop_for(int number) {
   pawl_engine *engine = watched;
+  if (!caught) first_caught = pawl_clock_mono();
   caught = number;
   ncaught++;
   if (engine) pawl_interrupt(engine);
 }
 
+/* One stop may be told twice at once: to us and to our whole group, as
+ * `timeout` does and what starts commands in a terminal, or by our supervisor
+ * and to the group. Nobody who means a second one is that quick. */
+static int is_same_stop(void) {
+  return pawl_clock_mono() - first_caught < SAME_STOP;
+}
+
 /* The first signal asks for a clean stop, which may take as long as a handler
- * does: so that is said at once. Who sends a second one means it; what a whole
- * group is sent may come behind a supervisor's word of it. */
+ * does: so that is said at once. Who sends a second one means it. */
 static void on_signal(int number) {
   int error = errno;
-  if (told) {
-    told = 0;
-    return;
-  }
+  if (caught && is_same_stop()) return;
   if (caught && !only_count) _exit(128 + number);
+  hide_live();
   if (!caught && announced[0] && (handler_runs || only_count) &&
       write(STDERR_FILENO, announced, strlen(announced)) < 0)
     errno = error; /* nobody hears it */
@@ -57,9 +109,7 @@ static void on_signal(int number) {
 /* From a supervisor, which may tell what the group was told already. */
 static void on_stop(int number) {
   (void)number;
-  if (caught) return;
-  told = 1;
-  stop_for(SIGTERM);
+  if (!caught) stop_for(SIGTERM);
 }
 
 /* sys.catch_signals(count, text): from now on SIGINT and SIGTERM stop cleanly;
@@ -160,6 +210,22 @@ static int sys_time(lua_State *L) {
   return 1;
 }
 
+/* sys.stamp(path) -> text | nil: another one, when the file is another, or was
+ * written. */
+static int sys_stamp(lua_State *L) {
+  struct stat st;
+  if (stat(luaL_checkstring(L, 1), &st) != 0) return 0;
+#ifdef __APPLE__
+  const struct timespec at = st.st_mtimespec;
+#else
+  const struct timespec at = st.st_mtim;
+#endif
+  lua_pushfstring(L, "%I.%I %I %I", (LUAI_UACINT)at.tv_sec,
+                  (LUAI_UACINT)at.tv_nsec, (LUAI_UACINT)st.st_size,
+                  (LUAI_UACINT)st.st_ino);
+  return 1;
+}
+
 /* sys.kind(path) -> "file" | "directory" | "other", size | nil, why */
 static int sys_kind(lua_State *L) {
   struct stat st;
@@ -226,35 +292,6 @@ static int sys_divert(lua_State *L) {
   return 1;
 }
 
-/* The line that says what runs now stands at the bottom of the terminal
- * without a newline. Whoever prints, a handler in its own Lua state too, goes
- * through `stdout`: the line is taken away before and put back after. */
-static char live[256];
-static int live_shown;
-
-static int write_all(const char *bytes, size_t len) {
-  while (len > 0) {
-    ssize_t n = write(STDOUT_FILENO, bytes, len);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return 0;
-    bytes += n;
-    len -= (size_t)n;
-  }
-  return 1;
-}
-
-static int hide_live(void) {
-  static const char wipe[] = "\r\033[K";
-  int shown = live_shown;
-  live_shown = 0;
-  return !shown || write_all(wipe, sizeof wipe - 1);
-}
-
-static int show_live(void) {
-  live_shown = live[0] != 0;
-  return write_all(live, strlen(live));
-}
-
 #ifdef __linux__
 static ssize_t live_write(void *cookie, const char *bytes, size_t len) {
   (void)cookie;
@@ -282,12 +319,15 @@ static int sys_own_output(lua_State *L) {
 }
 #endif
 
-/* sys.live(text | nil): replaces the line at the bottom. */
+/* sys.live(text | nil, columns): replaces the line at the bottom, which takes
+ * so many columns. */
 static int sys_live(lua_State *L) {
   const char *text = luaL_optstring(L, 1, "");
+  lua_Integer columns = luaL_optinteger(L, 2, 0);
   fflush(stdout);
   hide_live();
   snprintf(live, sizeof live, "%s", text);
+  live_columns = columns > 0 && columns < 1000 ? (int)columns : 0;
   show_live();
   return 0;
 }
@@ -327,6 +367,7 @@ int pawl_sys_open(lua_State *L) {
                                        {"login", sys_login},
                                        {"time", sys_time},
                                        {"kind", sys_kind},
+                                       {"stamp", sys_stamp},
                                        {"scan", sys_scan},
                                        {"twin", sys_twin},
                                        {"divert", sys_divert},
@@ -338,6 +379,7 @@ int pawl_sys_open(lua_State *L) {
   lua_pushinteger(L, PAWL_MAX_SOURCE);
   lua_setfield(L, -2, "max_source");
   pawl_process_open(L);
+  pawl_notify_open(L);
   pawl_http_open(L);
   return 1;
 }

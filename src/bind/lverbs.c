@@ -18,6 +18,7 @@
 typedef enum kind {
   NOTHING,
   TEXT,
+  GIVEN_BYTES,
   JSON,    /* any value */
   INTEGER, /* may be left out */
   FLAG,
@@ -37,6 +38,7 @@ typedef enum gift {
   DUE,
   STATUS,
   STATS,
+  BYTES,
   TEXT_OUT, /* as it is; of those below null stands for "none" ... */
   DATA,     /* nowhere */
   RECORD,   /* in its direct fields */
@@ -61,6 +63,7 @@ typedef struct call {
   int progress;
   /* answered */
   char *out;
+  size_t length; /* of it, or of `text`: of bytes */
   char id[37];
   int64_t count, due_us;
   int yes;
@@ -182,6 +185,10 @@ static void take_plain(lua_State *L, const verb *v, int i, call *c) {
     case TEXT:
       c->text = check_text(L, at, v);
       break;
+    case GIVEN_BYTES:
+      c->text = lua_tolstring(L, at, &c->length);
+      if (!c->text) bad_type(L, at, v, "string");
+      break;
     case INTEGER:
       c->n = opt_integer(L, at, v);
       break;
@@ -256,15 +263,18 @@ static void drop_list_nulls(lua_State *L) {
 }
 
 static int push_text(lua_State *L) {
-  lua_pushstring(L, lua_touserdata(L, 1));
+  const pawl_str *text = lua_touserdata(L, 1);
+  lua_pushlstring(L, text->at, text->len);
   return 1;
 }
 
-static int take_text(lua_State *L, pawl_engine *engine, char *text) {
+static int take_text(lua_State *L, pawl_engine *engine, char *at,
+                     size_t length) {
+  pawl_str text = {at, length};
   lua_pushcfunction(L, push_text);
-  lua_pushlightuserdata(L, text);
+  lua_pushlightuserdata(L, &text);
   int status = lua_pcall(L, 1, 1, 0);
-  pawl_free(engine, text);
+  pawl_free(engine, at);
   return status == LUA_OK ? 1 : lua_error(L);
 }
 
@@ -276,13 +286,8 @@ static void drop_instance_nulls(lua_State *L) {
   lua_pop(L, 1);
 }
 
-static void set_seconds(lua_State *L, const char *name, int64_t us) {
-  pawl_bind_push_seconds(L, us);
-  lua_setfield(L, -2, name);
-}
-
 static int push_stats(lua_State *L, const pawl_tick_stats *s) {
-  lua_createtable(L, 0, 13);
+  lua_createtable(L, 0, 14);
   pawl_bind_set_int(L, "claimed", s->claimed);
   pawl_bind_set_int(L, "steps", s->steps);
   pawl_bind_set_int(L, "commits", s->commits);
@@ -293,16 +298,17 @@ static int push_stats(lua_State *L, const pawl_tick_stats *s) {
   pawl_bind_set_int(L, "waiting", s->waiting);
   pawl_bind_push_due(L, s->next_due_us);
   lua_setfield(L, -2, "next_due");
-  set_seconds(L, "over", s->over_us);
+  pawl_bind_set_seconds(L, "over", s->over_us);
   pawl_bind_set_int(L, "unsaved", s->unsaved);
-  set_seconds(L, "unsaved_for", s->unsaved_us);
+  pawl_bind_set_int(L, "unwritten", s->unwritten);
+  pawl_bind_set_seconds(L, "unsaved_for", s->unsaved_us);
   lua_createtable(L, 0, 6);
-  set_seconds(L, "claim", s->claim_us);
-  set_seconds(L, "load", s->load_us);
-  set_seconds(L, "run", s->run_us);
-  set_seconds(L, "commit", s->commit_us);
-  set_seconds(L, "wait", s->wait_us);
-  set_seconds(L, "rest", s->rest_us);
+  pawl_bind_set_seconds(L, "claim", s->claim_us);
+  pawl_bind_set_seconds(L, "load", s->load_us);
+  pawl_bind_set_seconds(L, "run", s->run_us);
+  pawl_bind_set_seconds(L, "commit", s->commit_us);
+  pawl_bind_set_seconds(L, "wait", s->wait_us);
+  pawl_bind_set_seconds(L, "rest", s->rest_us);
   lua_setfield(L, -2, "spent");
   return 1;
 }
@@ -314,7 +320,8 @@ static int push_answer(lua_State *L, call *c, gift what) {
                                         [INSTANCE] = drop_instance_nulls,
                                         [DATA] = NULL};
   if (what == TEXT_OUT || (c->how && strcmp(c->how, "json") == 0))
-    return take_text(L, c->box->engine, c->out);
+    return take_text(L, c->box->engine, c->out, strlen(c->out));
+  if (what == BYTES) return take_text(L, c->box->engine, c->out, c->length);
   return pawl_bind_take_json(L, c->box->engine, c->out, tidy[what]);
 }
 
@@ -353,11 +360,12 @@ static int push(lua_State *L, call *c, gift what) {
 static int tell_protected(lua_State *L) {
   const pawl_progress *p = lua_touserdata(L, 2);
   lua_settop(L, 1);
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   pawl_bind_set_int(L, "matched", p->matched);
   pawl_bind_set_int(L, "done", p->done);
   pawl_bind_set_int(L, "asked", p->asked);
   pawl_bind_set_int(L, "refused", p->refused);
+  pawl_bind_set_int(L, "skipped", p->skipped);
   lua_call(L, 1, 1);
   return 1;
 }
@@ -605,9 +613,9 @@ VERB(CORE, deploy, "deploy", GIVES(DATA), JSON_OF("options")) {
   return pawl_deploy(e, c->json[0], &c->out, err);
 }
 
-/* core.load(engine, path | workflow) -> info | nil, err */
-VERB(CORE, load, "load", GIVES(DATA), ARG(FLOW)) {
-  return c->text ? pawl_load(e, c->text, &c->out, err)
+/* core.load(engine, path | workflow, trust) -> info | nil, err */
+VERB(CORE, load, "load", GIVES(DATA), ARG(FLOW), JSON_OF("trust")) {
+  return c->text ? pawl_load_as(e, c->text, NULL, c->json[0], &c->out, err)
                  : pawl_load_stack(e, &c->out, err);
 }
 
@@ -621,9 +629,24 @@ VERB(CORE, prune, "prune", GIVES(DATA), JSON_OF("options"), ARG(HOW)) {
   return pawl_prune(e, c->json[0], &c->out, err);
 }
 
-/* engine:backup(path) -> info | nil, err */
-VERB(METHOD, backup, "backup", GIVES(DATA), ARG(TEXT)) {
-  return pawl_backup(e, c->text, &c->out, err);
+/* core.backup(engine, path, options) -> info | nil, err */
+VERB(CORE, backup, "backup", GIVES(DATA), ARG(TEXT), JSON_OF("options")) {
+  return pawl_backup(e, c->text, c->json[0], &c->out, err);
+}
+
+/* engine:backup_bytes() -> bytes | nil, err */
+VERB(METHOD, backup_bytes, "backup_bytes", GIVES(BYTES), ARG(NOTHING)) {
+  return pawl_backup_bytes(e, &c->out, &c->length, err);
+}
+
+/* engine:restore(path) -> info | nil, err */
+VERB(METHOD, restore, "restore", GIVES(DATA), ARG(TEXT)) {
+  return pawl_restore(e, c->text, &c->out, err);
+}
+
+/* engine:restore_bytes(bytes) -> true | nil, err */
+VERB(METHOD, restore_bytes, "restore_bytes", GIVES(DONE), ARG(GIVEN_BYTES)) {
+  return pawl_restore_bytes(e, c->text, c->length, err);
 }
 
 /* core.export(engine, id, options) -> lines | nil, err */
@@ -697,6 +720,7 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   X(workflow_list) X(workflow_get) X(workflow_change) X(workflow_graph)      \
   X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(outbox_change)    \
   X(deploy) X(load) X(health) X(executor_list) X(backup) X(find) X(check)    \
+  X(backup_bytes) X(restore) X(restore_bytes)                                \
   X(tick) X(stats) X(problems) X(tick_instance) X(next_due) X(busy)          \
   X(wait) X(save) X(fd) X(export) X(import) X(prune)
 /* clang-format on */

@@ -126,6 +126,7 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   MUST(pawl_reader_int(
       r, graph, "keep_history", PAWL_LEAST_HISTORY, PAWL_MOST_HISTORY,
       "an integer from 100 to 1000000: rows that stay", &d->keep_history));
+  MUST(pawl_reader_durability(r, graph, &d->durability));
   MUST(read_on_failure(r, graph));
   MUST(read_rules(r, graph, "trigger", &d->triggers, &d->ntriggers));
   MUST(read_rules(r, graph, "cancel_on", &d->cancel_on, &d->ncancel_on));
@@ -410,6 +411,10 @@ static int find_edge(const pawl_edge *edges, int n, const char *name,
 int pawl_node_next(const pawl_node *node, const char *name, size_t len) {
   if (!name) name = "", len = 0;
   return find_edge(node->next, node->nnext, name, len);
+}
+
+int pawl_node_names_error(const pawl_node *node, const char *code) {
+  return find_edge(node->on_error, node->non_error, code, strlen(code)) >= 0;
 }
 
 int pawl_node_on_error(const pawl_node *node, const char *code) {

@@ -10,16 +10,18 @@
  *              "completed":604800000000,"failed":...,"cancelled":...,
  *              "deleted":...},                  else the engine's
  *    "keep_history":1000,                       else all of it
+ *    "durability":"every"|"grouped"|"save",     else the engine's
  *    "on_failure":{"emit":"order.failed","start":"order.repair"}, either one
  *    "trigger":[{"event":"order.placed"}],      events that start instances
  *    "cancel_on":[{"event":"order.withdrawn","key":"order_id"}],
  *    "nodes":[{"name":"reserve","kind":"step","line":5,
  *              "next":"approve" | {"yes":"a","no":"b"},
  *              "retry":{"max":5,"base":1000000,"cap":300000000,"factor":2.0,
- *                       "jitter":0.5},
+ *                       "jitter":0.5,"on":["busy"],"never":["declined"]},
  *              "on_exhausted":"fail"|"suspend",
  *              "on_error":{"card_declined":"ask_again","*":"other"},
  *              "timeout":600000000,"transactional":true,
+ *              "durability":"every",              else the workflow's
  *              "run":true,"undo":true,            handlers that exist
  *              "after":3600000000,"at":true,      timer: one of the two
  *              "choose":true,                     choice
@@ -62,12 +64,16 @@
 #include "../base/buf.h"
 #include "../base/clock.h"
 #include "kinds.h"
+#include "limits.h"
 
 typedef struct pawl_retry {
   int64_t max;             /* attempts in all, at least 1 */
   int64_t base_us, cap_us; /* delay after the first failure; the longest */
   double factor;           /* growth per attempt, at least 1 */
   double jitter;           /* 0..1: that share is spread; see rules/plan.h */
+  /* error codes that are tried again, and no others, and those that are not;
+   * "*" is any other, behind the last is NULL. NULL: it does not say */
+  const char **on, **never;
 } pawl_retry;
 
 typedef struct pawl_edge {
@@ -131,6 +137,7 @@ typedef struct pawl_node {
   int non_error;
   pawl_retry retry;
   int64_t timeout_us;
+  int durability;         /* PAWL_DURABLE_..., -1: as the workflow's */
   int has_key, has_input; /* handlers */
   int64_t limit_us; /* wait, task, call, each: their `timeout`; -1: none */
   /* wait */
@@ -188,6 +195,8 @@ typedef struct pawl_def {
   pawl_retain retain;
   int retains;          /* does it say so? */
   int64_t keep_history; /* rows of history that stay; 0: all */
+  int durability;       /* PAWL_DURABLE_..., -1: as the engine's */
+  int durables;         /* it says so, or a node does */
   /* on_failure: the type of what is emitted, the code of what is started;
    * NULL: nothing */
   const char *failure_emit, *failure_start;
@@ -207,9 +216,12 @@ typedef struct pawl_def {
   int is_inline;
   int64_t revision; /* in the store; 0: not registered; -1: to be asked for */
   int host_ref;     /* the host's handle of its functions; -1: none */
+  int is_limited;   /* by the host's word: how far it is trusted */
+  int is_isolated;  /* and that not even in this process; is_limited, too */
+  int64_t per_minute[PAWL_NQUOTAS]; /* of a limited one */
   /* memory */
   const pawl_alloc *alloc;
-  struct pawl_arena *arena;
+  struct pawl_def_arena *arena;
 } pawl_def;
 
 /* Reads a graph. Does not look whether it makes sense: pawl_def_check does.
@@ -295,6 +307,8 @@ int pawl_def_each_around(const pawl_def *def, int node);
 int pawl_node_says(const pawl_node *node, const char *field);
 /* Where an error code is routed; -1: nowhere. */
 int pawl_node_on_error(const pawl_node *node, const char *code);
+/* Does it route this very code, rather than any other? */
+int pawl_node_names_error(const pawl_node *node, const char *code);
 
 /* Of tasks, the lowest first. */
 #define PAWL_NPRIORITIES 4

@@ -26,6 +26,8 @@ end
 
 local function needed(kind)
   local list = { table.unpack(kind.needs or {}) }
+  -- the builder has seen to it
+  if kind.follows then list[#list + 1] = { "next", 'next = "the_next_node"' } end
   list[#list + 1] = {}
   return needs(list)
 end

@@ -106,6 +106,25 @@ static void settle_delays(pawl_str object, pawl_retry *retry) {
   }
 }
 
+static pawl_code read_codes(pawl_reader *r, pawl_str retry, const char *name,
+                            const char ***out) {
+  pawl_str list;
+  int n = 0;
+  if (!pawl_json_get(retry, name, &list)) return PAWL_OK;
+  if (pawl_json_kind_of(list) != PAWL_JSON_ARRAY)
+    return pawl_reader_wrong(r, name, "a list of error codes");
+  const char **codes = pawl_arena_get(
+      r->def, ((size_t)pawl_json_count(list) + 1) * sizeof *codes);
+  if (!codes) return pawl_reader_nomem(r);
+  for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);) {
+    if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING)
+      return pawl_reader_wrong(r, name, "a list of error codes");
+    MUST(pawl_reader_unquote(r, it.value, name, &codes[n++]));
+  }
+  *out = codes;
+  return PAWL_OK;
+}
+
 /* A step that fails is tried again; what waited for somebody else is not,
  * unless it says so. */
 static pawl_code read_retry(pawl_reader *r, pawl_str object, pawl_node *node) {
@@ -120,6 +139,8 @@ static pawl_code read_retry(pawl_reader *r, pawl_str object, pawl_node *node) {
   MUST(pawl_reader_count(r, value, "max", INT32_MAX, &retry->max));
   MUST(pawl_reader_duration(r, value, "base", 0, &retry->base_us));
   MUST(pawl_reader_duration(r, value, "cap", 0, &retry->cap_us));
+  MUST(read_codes(r, value, "on", &retry->on));
+  MUST(read_codes(r, value, "never", &retry->never));
   settle_delays(value, retry);
   MUST(pawl_reader_number(r, value, "factor", 1, 1e300,
                           "a number of at least 1", &retry->factor));
@@ -281,6 +302,11 @@ static pawl_code read_input(pawl_reader *r, pawl_str object, pawl_node *node) {
       "an object, a list, or true: a handler", &node->input);
 }
 
+static pawl_code read_durability(pawl_reader *r, pawl_str object,
+                                 pawl_node *node) {
+  return pawl_reader_durability(r, object, &node->durability);
+}
+
 /* ---- the table ---- */
 
 typedef struct field {
@@ -312,6 +338,7 @@ static const field FIELDS[] = {{"next", OWN, .read = read_next},
                                {"task", OWN, .read = read_task},
                                {"expect", OWN, .read = read_expect},
                                {"input", OWN, .read = read_input},
+                               {"durability", OWN, .read = read_durability},
                                PAWL_NODE_FIELDS(ROW)};
 enum { NFIELDS = sizeof FIELDS / sizeof *FIELDS };
 

@@ -13,7 +13,7 @@ typedef struct block {
   size_t size; /* of the whole block, this header included */
 } block;
 
-struct pawl_arena {
+struct pawl_def_arena {
   block *blocks;
   char *at, *end; /* what is free in the newest block */
 };
@@ -22,7 +22,7 @@ enum { ALIGN = 16, BLOCK = 4096 };
 
 /* Never zeroed twice: blocks come zeroed. */
 void *pawl_arena_get(pawl_def *d, size_t size) {
-  struct pawl_arena *a = d->arena;
+  struct pawl_def_arena *a = d->arena;
   size = (size + ALIGN - 1) / ALIGN * ALIGN;
   if (size > (size_t)(a->end - a->at)) {
     size_t head = (sizeof(block) + ALIGN - 1) / ALIGN * ALIGN;
@@ -174,6 +174,21 @@ pawl_code pawl_reader_choice(pawl_reader *r, pawl_str object,
             field, text);
   pawl_error_hint(r->err, "\"%s\" or \"%s\"", no, yes);
   return pawl_reader_at(r);
+}
+
+pawl_code pawl_reader_durability(pawl_reader *r, pawl_str object, int *out) {
+  static const char *const words[] = {"every", "grouped", "save"};
+  const char *text = NULL;
+  pawl_code rc = pawl_reader_text(r, object, "durability", &text);
+
+  *out = -1;
+  if (rc != PAWL_OK || !text) return rc;
+  for (int i = 0; i < 3 && *out < 0; i++)
+    if (!strcmp(text, words[i])) *out = i;
+  if (*out < 0)
+    return pawl_reader_wrong(r, "durability", "every, grouped or save");
+  r->def->durables = 1;
+  return PAWL_OK;
 }
 
 pawl_code pawl_reader_introduce(pawl_reader *r, const char *kind,

@@ -62,6 +62,8 @@ pawl_code pawl_reader_number(pawl_reader *r, pawl_str object,
 pawl_code pawl_reader_choice(pawl_reader *r, pawl_str object,
                              const char *field, const char *no,
                              const char *yes, int *out);
+/* "every", "grouped" or "save", as PAWL_DURABLE_...; -1: it does not say. */
+pawl_code pawl_reader_durability(pawl_reader *r, pawl_str object, int *out);
 /* Its JSON as it stands, of one of two kinds. */
 pawl_code pawl_reader_json(pawl_reader *r, pawl_str object, const char *field,
                            pawl_json_kind kind, pawl_json_kind other,

@@ -42,6 +42,7 @@ typedef enum pawl_handler {
 enum {
   PAWL_MAX_ITEMS = 100000,
   PAWL_MAX_NOTE = 16384,
+  PAWL_MAX_LINE = 65536, /* what a script logs, besides fields */
   PAWL_MAX_FAILURE = 16384
 };
 
@@ -76,6 +77,7 @@ int pawl_handler_is_pure(pawl_handler handler);
                            pawl_start but `at` and `id`, as far as          \
                            given, and always "track" and "parent_end" */    \
   X(LIST, notes)        /* [{"data"?,"text"},...] */                        \
+  X(LIST, signals)      /* [{"data"?,"instance"?,"key"?,"name"},...] */     \
   X(FLAG, truth)        /* MATCH */                                         \
   X(TIME, at_us)        /* AT */
 /* When it failed these alone count: */

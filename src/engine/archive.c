@@ -64,15 +64,16 @@ static pawl_code lock_parts(pawl_engine *e, const pawl_id *id,
 static pawl_code write_down(pawl_engine *e, const pawl_filed *f,
                             const pawl_id *lease, const pawl_exported *x,
                             const pawl_buf *who, int rest, pawl_error *err) {
-  MUST(PAWL_SEND(e->store, archive_insert, NULL, err,
-                 .shard = pawl_shard_of(e, &f->id), .id = &f->id,
-                 .lease = lease, .deletion = pawl_buf_str(who), .rest = rest,
-                 .document = pawl_buf_str(&x->lines),
+  const int shard = pawl_shard_of(e, &f->id);
+
+  MUST(PAWL_SEND(e->store, archive_insert, NULL, err, .shard = shard,
+                 .id = &f->id, .lease = lease, .deletion = pawl_buf_str(who),
+                 .rest = rest, .document = pawl_buf_str(&x->lines),
                  .now = pawl_store_now(e->store)));
-  MUST(PAWL_SEND(e->store, archive_tell, NULL, err,
-                 .shard = pawl_shard_of(e, &f->id), .id = &f->id));
-  MUST(PAWL_SEND(e->store, archive_tasks, NULL, err,
-                 .shard = pawl_shard_of(e, &f->id), .id = &f->id));
+  MUST(PAWL_SEND(e->store, archive_tell, NULL, err, .shard = shard,
+                 .id = &f->id));
+  MUST(PAWL_SEND(e->store, archive_tasks, NULL, err, .shard = shard,
+                 .id = &f->id));
   return send_note(e, f, "archived", err);
 }
 
@@ -82,7 +83,8 @@ static pawl_code put_in(pawl_engine *e, const pawl_filed *f, pawl_exported *x,
                         int is_read, const pawl_buf *who, int *rest, int *same,
                         pawl_error *err) {
   const int shard = pawl_shard_of(e, &f->id);
-  const pawl_purgeable one = {.id = f->id, .completed_us = f->completed_us};
+  const pawl_purgeable one = {
+      .id = f->id, .is_filed = 1, .completed_us = f->completed_us};
   pawl_id lease;
   pawl_code rc = PAWL_OK;
 
@@ -144,6 +146,7 @@ static pawl_code file_in(pawl_engine *e, const pawl_filed *f, int *done,
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_archive_find(e, &f->id, &there, &row, err));
+  if (there && f->is_listed) TRY(pawl_instance_missing(&f->id, err));
   if (there) rest = row.rest == 1;
   write_who(f, &who);
   TRY(pawl_buf_check(&who, err));
@@ -160,6 +163,7 @@ out:
 typedef struct coming {
   const pawl_filed *file;
   int has_successor;   /* as its lines say */
+  int is_purged;       /* but for its attributes */
   int64_t archived_us; /* when they were written */
 } coming;
 
@@ -184,6 +188,7 @@ static pawl_code lock(pawl_engine *e, const pawl_id *id, int *there,
   const pawl_archive_lock_row row = pawl_read_archive_lock(&rows, 0);
   found->has_successor = row.successor != NULL;
   found->archived_us = row.archived_at;
+  found->is_purged = row.purged_at != 0;
   return row.rest == 1 ? fail_changed(id, err) : PAWL_OK;
 }
 
@@ -281,8 +286,19 @@ static pawl_code send_off(pawl_engine *e, const pawl_filed *f,
                    .id = &f->id, .max = INT32_MAX);
 }
 
+/* Somebody was faster: he has purged it, or brought it back. */
+static pawl_code fail_left(pawl_engine *e, const pawl_id *id,
+                           pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, repair_state, &rows, err,
+                 .shard = pawl_shard_of(e, id), .id = id));
+  return rows.nrows ? fail_changed(id, err) : pawl_instance_missing(id, err);
+}
+
+/* *gone: it was here that it went. */
 static pawl_code take_off(pawl_engine *e, const pawl_filed *f,
-                          const pawl_buf *who, pawl_error *err) {
+                          const pawl_buf *who, int *gone, pawl_error *err) {
   const int shard = pawl_shard_of(e, &f->id);
   coming found = {.file = f};
   int there;
@@ -290,7 +306,8 @@ static pawl_code take_off(pawl_engine *e, const pawl_filed *f,
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
   TRY(lock(e, &f->id, &there, &found, err));
-  if (there) {
+  *gone = there && !(found.is_purged && f->keep_attributes);
+  if (*gone) {
     TRY(PAWL_SEND(e->store, purge_audit, NULL, err, .shard = shard,
                   .id = &f->id, .max = INT32_MAX));
     TRY(PAWL_SEND(e->store, archive_untask, NULL, err, .shard = shard,
@@ -314,13 +331,13 @@ static pawl_code file_off(pawl_engine *e, const pawl_filed *f, int *done,
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_archive_find(e, &f->id, &there, &row, err));
-  *done = there && row.purged_at && f->keep_attributes;
+  *done = there && row.purged_at && f->keep_attributes && !f->is_listed;
   if (*done) goto out; /* its attributes have stayed already */
   if (there && row.rest == 1) TRY(finish(e, f, err));
   write_who(f, &who);
   TRY(pawl_buf_check(&who, err));
-  TRY(take_off(e, f, &who, err));
-  *done = 1;
+  TRY(take_off(e, f, &who, done, err));
+  if (!*done) TRY(fail_left(e, &f->id, err));
 out:
   pawl_buf_deinit(&who);
   return rc;

@@ -1,10 +1,11 @@
 /* One change of all instances that a list would have.
  *
  * Each is changed as if it had been called for by itself: looked at, asked by
- * a letter of its own, refused by itself. Letters, claims and commits are
- * those of up to PAWL_ASKED_MAX together (decision 0055). What a crash leaves
- * is a smaller task: asked again with the same request, what was done is known
- * by the history of each (decision 0044). */
+ * a letter of its own, refused by itself. But it is changed as one of that
+ * list: what is not there any more, as another was faster, is left. Letters,
+ * claims and commits are those of up to PAWL_ASKED_MAX together (decision
+ * 0055). What a crash leaves is a smaller task: asked again with the same
+ * request, what was done is known by the history of each (decision 0044). */
 #include "../value/object.h"
 #include "act/act.h"
 #include "ask/ask.h"
@@ -33,7 +34,7 @@ typedef struct bulk {
   void *ud;
   int stopped;
   refusals refused[PAWL_NCODES];
-  pawl_asked asked[PAWL_ASKED_MAX]; /* those that are asked together */
+  pawl_one_asked asked[PAWL_ASKED_MAX]; /* those that are asked together */
 } bulk;
 
 /* ---- one instance ---- */
@@ -50,12 +51,30 @@ static void tell(bulk *b) {
   if (b->tell && b->tell(b->ud, &b->so_far)) b->stopped = 1;
 }
 
+/* Who was refused may not be in the list any more: another has done the same,
+ * or it has gone. */
+static pawl_code find_listed(bulk *b, const pawl_id *id, pawl_code rc,
+                             int *listed, pawl_error *why) {
+  pawl_error err;
+
+  *listed = 0;
+  if (rc == PAWL_NOTFOUND) return PAWL_OK;
+  rc = pawl_act_is_listed(b->e, &b->plan.of, id, listed, &err);
+  if (rc != PAWL_OK) *why = err;
+  return rc;
+}
+
 /* How one has ended; what is about the store ends it all. */
 static pawl_code count(bulk *b, const pawl_id *id, pawl_code rc, int done,
                        pawl_error *why) {
+  int listed = 1;
+
   if (rc != PAWL_OK && !pawl_act_is_refusal(rc, why)) return rc;
+  if (rc != PAWL_OK) MUST(find_listed(b, id, rc, &listed, why));
   b->so_far.matched++;
-  if (rc != PAWL_OK)
+  if (!listed)
+    b->so_far.skipped++;
+  else if (rc != PAWL_OK)
     note_refused(b, id, why);
   else if (done || b->plan.dry_run)
     b->so_far.done++;
@@ -67,8 +86,8 @@ static pawl_code count(bulk *b, const pawl_id *id, pawl_code rc, int done,
 
 static pawl_code change_one(bulk *b, const pawl_id *id, pawl_error *err) {
   int done = 0;
-  pawl_code rc = pawl_engine_change_checked(b->e, id, pawl_buf_str(&b->change),
-                                            &done, NULL, err);
+  pawl_code rc = pawl_engine_change_listed(
+      b->e, &b->plan.of, id, pawl_buf_str(&b->change), &done, err);
   return count(b, id, rc, done, err);
 }
 
@@ -80,7 +99,7 @@ static int goes_down(const pawl_id *ids, int n) {
   return pawl_id_cmp(&ids[0], &ids[n - 1]) > 0;
 }
 
-static pawl_code count_asked(bulk *b, pawl_asked *a, pawl_error *err) {
+static pawl_code count_asked(bulk *b, pawl_one_asked *a, pawl_error *err) {
   pawl_code rc = count(b, &a->id, a->rc, a->done, &a->why);
   if (rc != PAWL_OK && err) *err = a->why;
   return rc;
@@ -91,12 +110,13 @@ static pawl_code count_asked(bulk *b, pawl_asked *a, pawl_error *err) {
 static pawl_code change_few(bulk *b, const pawl_id *ids, int n,
                             pawl_error *err) {
   const int down = goes_down(ids, n);
-  pawl_asked *list = b->asked;
+  pawl_one_asked *list = b->asked;
 
   for (int k = 0; k < n; k++) list[k].id = ids[down ? n - 1 - k : k];
-  (void)pawl_engine_change_many(b->e, pawl_buf_str(&b->change), list, n, err);
+  (void)pawl_engine_change_many(b->e, &b->plan.of, pawl_buf_str(&b->change),
+                                list, n, err);
   for (int i = 0; i < n; i++) {
-    pawl_asked *a = &list[down ? n - 1 - i : i];
+    pawl_one_asked *a = &list[down ? n - 1 - i : i];
     if (a->ready)
       MUST(change_one(b, &a->id, err));
     else
@@ -163,6 +183,7 @@ static void report(const bulk *b, pawl_buf *out) {
   pawl_member_int(&o, "done", b->so_far.done);
   pawl_member_int(&o, "asked", b->so_far.asked);
   pawl_member_int(&o, "refused", b->so_far.refused);
+  pawl_member_int(&o, "skipped", b->so_far.skipped);
   add_refusals(b, &o);
   pawl_member_bool(&o, "stopped", b->stopped);
   pawl_object_end(&o);
@@ -205,11 +226,13 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
                            pawl_progress_fn progress, void *ud, pawl_buf *out,
                            pawl_error *err) {
   bulk *b = pawl_realloc(&e->alloc, NULL, 0, sizeof *b);
+  pawl_act_list *of;
   pawl_walk *walk = NULL;
   pawl_code rc = PAWL_OK;
 
   if (!b) return pawl_fail_memory(err);
   memset(b, 0, sizeof *b);
+  of = &b->plan.of;
   b->e = e;
   b->change.alloc = &e->alloc;
   for (int k = 0; k < PAWL_ASKED_MAX; k++)
@@ -217,8 +240,9 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
   b->tell = progress;
   b->ud = ud;
   TRY(read_change(b, change, err));
-  TRY(pawl_walk_open(e, query, b->plan.statuses, b->plan.deleted,
-                     b->plan.archived, &walk, err));
+  TRY(pawl_walk_open(e, query, of->statuses, of->deleted, of->archived, &walk,
+                     err));
+  pawl_walk_meant(walk, &of->statuses, &of->deleted, &of->archived);
   rc = change_all(b, walk, err);
   if (rc != PAWL_OK) tell_resumed(b, err);
   if (rc == PAWL_OK) report(b, out);

@@ -23,11 +23,15 @@
 #include "work/budget.h"
 #include "work/claim.h"
 #include "work/commit.h"
+#include "work/durable.h"
 #include "work/executors.h"
 #include "work/heartbeat.h"
+#include "work/offers.h"
+#include "work/quota.h"
 #include "work/reach.h"
 #include "work/refill.h"
 #include "work/relay.h"
+#include "work/room.h"
 #include "work/rounds.h"
 #include "work/run.h"
 #include "work/told.h"
@@ -66,6 +70,7 @@ static void defaults(pawl_config *c) {
   if (c->concurrency > MAX_CONCURRENCY) c->concurrency = MAX_CONCURRENCY;
   if (c->recoveries <= 0) c->recoveries = c->recoveries < 0 ? 0 : 5;
   if (c->create == 0) c->create = 1;
+  if (c->memory_bytes < 0) c->memory_bytes = 0;
 }
 
 /* Not those on which it depends who runs what, and when others may. */
@@ -99,7 +104,8 @@ static pawl_code keep_text(pawl_buf *b, const char **text, pawl_error *err) {
 
 static int init_sent(pawl_engine *e, size_t n) {
   for (int i = 0; i < PAWL_MAX_SUBMITTED; i++) {
-    e->sent[i].list = pawl_calloc(&e->plain, sizeof *e->sent[i].list * n);
+    e->sent[i].list =
+        pawl_ration_calloc(&e->ration, sizeof *e->sent[i].list * n);
     if (!e->sent[i].list) return 0;
   }
   return 1;
@@ -107,11 +113,12 @@ static int init_sent(pawl_engine *e, size_t n) {
 
 static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
   size_t n = (size_t)pawl_held_max(e);
-  e->fds = pawl_calloc(&e->plain, sizeof *e->fds * (n + 1));
-  e->fd_slots = pawl_calloc(&e->plain, sizeof *e->fd_slots * (n + 1));
-  e->held = pawl_calloc(&e->plain, sizeof *e->held * n);
+  e->fds = pawl_ration_calloc(&e->ration, sizeof *e->fds * (n + 1));
+  e->fd_slots = pawl_ration_calloc(&e->ration, sizeof *e->fd_slots * (n + 1));
+  e->held = pawl_ration_calloc(&e->ration, sizeof *e->held * n);
+  e->order = pawl_ration_calloc(&e->ration, sizeof *e->order * n);
   pawl_run_init_world(e);
-  if (!e->held || !e->fds || !e->fd_slots || !init_sent(e, n))
+  if (!e->held || !e->order || !e->fds || !e->fd_slots || !init_sent(e, n))
     return pawl_fail_memory(err);
   return PAWL_OK;
 }
@@ -126,9 +133,12 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
       .create = e->config.create,
       .shards = e->config.shards,
       .busy_us = e->config.busy_us,
-      .relaxed = e->config.durability != PAWL_DURABLE_EVERY};
+      .relaxed = e->config.durability != PAWL_DURABLE_EVERY,
+      .sync_thread = e->config.sync_thread,
+      .checkpoint_bytes = e->config.checkpoint_bytes};
   pawl_host_options host = {
       .alloc = &e->plain,
+      .ration = &e->ration,
       .log = &e->log,
       .lua = e->config.lua,
       .max_bytes = (size_t)e->config.max_bytes,
@@ -142,6 +152,8 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
   if (e->config.schema) MUST(keep_text(&e->schema, &e->config.schema, err));
   MUST(keep_text(&e->retain, &e->config.retain, err));
   MUST(pawl_prune_check(e, err));
+  MUST(pawl_trust_read(&e->trust, e->config.trust, &e->alloc, err));
+  e->config.trust = NULL; /* the caller's text */
   MUST(init_slots(e, err));
   MUST(pawl_store_open(url, &store, &e->store, err));
   e->nshards = pawl_store_shards(e->store);
@@ -153,6 +165,7 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
   e->random |= 1;
   e->next_shard = (int)(e->random % (uint64_t)e->nshards);
   MUST(pawl_claim_clock(e, err));
+  MUST(pawl_wake_open(e, url, err));
   if (e->config.heartbeat_thread)
     MUST(pawl_heartbeat_open(e, url ? url : "pawl.db", &e->heartbeat, err));
   return PAWL_OK;
@@ -174,7 +187,10 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   if (!e) return pawl_fail_memory(err);
   if (config) e->config = *config;
   defaults(&e->config);
-  e->plain = alloc;
+  e->given = e->ration.of = alloc;
+  e->ration.limit = e->config.memory_bytes;
+  e->ration.used = e->ration.peak = (int64_t)sizeof *e;
+  e->plain = pawl_ration_alloc(&e->ration);
   e->alloc.fn = allocate;
   e->alloc.ud = e;
   e->log.fn = e->config.log;
@@ -183,9 +199,11 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->clock.ud = e->config.clock_ud;
   e->group.alloc = e->prefixes.alloc = &e->alloc;
   e->tenant.alloc = e->schema.alloc = e->retain.alloc = &e->alloc;
+  e->store_name.alloc = &e->alloc;
   e->after_held.events.alloc = e->after_held.asked.alloc = &e->alloc;
   e->pid = getpid();
   e->next_due_us = PAWL_NEVER;
+  e->most = e->config.batch;
   e->ids.seed = (uint64_t)e->config.seed;
   pawl_args_init(&e->args, &e->alloc);
   pawl_result_init(&e->result, &e->plain);
@@ -194,6 +212,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   *out = e;
   e = NULL;
 out:
+  if (e) pawl_engine_tell_memory(e, rc, err);
   pawl_engine_close(e);
   return rc;
 }
@@ -203,14 +222,17 @@ static void say_goodbye(pawl_engine *e) {
   pawl_error err;
   pawl_code rc = PAWL_OK;
 
+  pawl_aside_undone(e);
   pawl_await_abandon_all(e);
   TRY(pawl_commit_all(e, &err));
   TRY(pawl_aside_give_back(e, NULL, 0, &err));
   TRY(pawl_claim_release(e, &err));
+  TRY(pawl_claim_settle(e, &err));
   if (e->registered) TRY(pawl_executor_stop(e, &err));
-  TRY(pawl_store_save(e->store, &err)); /* who closes wants it kept */
 out:
   if (rc != PAWL_OK) pawl_log_error(&e->log, PAWL_WARN, "closing", &err);
+  rc = pawl_store_save(e->store, &err); /* who closes wants it kept */
+  if (rc != PAWL_OK) pawl_log_error(&e->log, PAWL_ERROR, "closing", &err);
 }
 
 pawl_code pawl_engine_close(pawl_engine *e) {
@@ -218,11 +240,13 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   if (e->inside && e->pid == getpid()) return PAWL_MISUSE;
   e->inside = 1; /* what is told while it closes may not come back in */
   int ours = e->pid == getpid();
-  pawl_alloc alloc = e->plain;
+  pawl_alloc alloc = e->plain, given = e->given;
   size_t slots = (size_t)pawl_held_max(e);
 
+  pawl_wake_close(e, ours); /* what closing leaves is not ours to run */
   if (ours) pawl_heartbeat_close(e->heartbeat);
   e->heartbeat = NULL; /* what is decided again below runs without it */
+  if (ours && e->store) pawl_store_take_back(e->store);
   while (ours && e->store && pawl_store_held(e->store))
     pawl_store_held_rollback(e->store);
   if (ours && e->store && e->host && (e->nheld || e->registered))
@@ -236,13 +260,15 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_store_close(store);
   PAWL_EACH_SLOT (e, h) pawl_held_deinit(e, h);
   pawl_release(&alloc, e->held, sizeof *e->held * slots);
+  pawl_release(&alloc, e->order, sizeof *e->order * slots);
   pawl_release(&alloc, e->fds, sizeof *e->fds * (slots + 1));
   pawl_release(&alloc, e->fd_slots, sizeof *e->fd_slots * (slots + 1));
   for (int i = 0; i < PAWL_MAX_SUBMITTED; i++)
     pawl_release(&alloc, e->sent[i].list, sizeof *e->sent[i].list * slots);
-  for (int i = 0; i < e->noffers; i++) pawl_buf_deinit(&e->offers[i].workflow);
+  pawl_offers_forget(e);
   pawl_release(&e->alloc, e->offers,
                sizeof *e->offers * (size_t)e->offers_cap);
+  pawl_quota_close(e);
   pawl_told_deinit(&e->told);
   pawl_buf_deinit(&e->after_held.events);
   pawl_buf_deinit(&e->after_held.asked);
@@ -251,10 +277,11 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_buf_deinit(&e->prefixes);
   pawl_buf_deinit(&e->schema);
   pawl_buf_deinit(&e->retain);
+  pawl_trust_deinit(&e->trust);
   pawl_engine_forget_names(e);
   pawl_args_deinit(&e->args);
   pawl_result_deinit(&e->result);
-  pawl_release(&alloc, e, sizeof *e);
+  pawl_release(&given, e, sizeof *e);
   return PAWL_OK;
 }
 
@@ -274,6 +301,8 @@ pawl_code pawl_engine_enter(pawl_engine *e, pawl_error *err) {
         "an engine cannot be called from inside one of its own handlers or "
         "callbacks");
   e->inside = 1;
+  pawl_store_take_back(e->store);
+  pawl_aside_undone(e);
   return PAWL_OK;
 }
 
@@ -285,7 +314,15 @@ void pawl_engine_go_in(pawl_engine *e) {
 
 void pawl_engine_leave(pawl_engine *e) {
   assert(e->inside > 0);
-  e->inside--;
+  if (--e->inside == 0 && e->store) pawl_store_give_away(e->store);
+}
+
+/* Nobody had made its schema before. */
+int pawl_engine_is_new(const pawl_engine *e) {
+  int from = -1, to;
+
+  if (e->store) pawl_store_versions(e->store, &from, &to);
+  return from == 0;
 }
 
 void pawl_engine_executor_id(const pawl_engine *e, char out[37]) {
@@ -295,6 +332,11 @@ void pawl_engine_executor_id(const pawl_engine *e, char out[37]) {
 const pawl_alloc *pawl_engine_alloc(pawl_engine *e) {
   return &e->plain;
 }
+
+const pawl_alloc *pawl_engine_given(pawl_engine *e) {
+  return &e->given;
+}
+
 /* From a signal's handler, too: a flag is all that is set. */
 void pawl_engine_interrupt(pawl_engine *e) {
   e->interrupted = 1;
@@ -316,25 +358,38 @@ static pawl_code prune(pawl_engine *e, const pawl_tick_stats *stats,
 
 /* ---- what has not reached the disk ---- */
 
-static int64_t unsaved_for_us(const pawl_engine *e) {
+/* May its commits be one transaction with those of the ticks before and after?
+ * Where many are so short that each has few of them; a helper thread that keeps
+ * leases would wait for it. */
+static int may_group(const pawl_engine *e) {
+  return e->config.durability != PAWL_DURABLE_EVERY && e->budget.is_short &&
+         !e->heartbeat;
+}
+
+static pawl_code flush_due(pawl_engine *e, pawl_error *err) {
   const pawl_unsaved *u = pawl_store_unsaved(e->store);
-  return u->commits ? pawl_clock_mono() - u->since_mono_us : 0;
+
+  MUST(pawl_durable_look(e, err));
+  MUST(pawl_durable_stored(e, err)); /* it may have failed then */
+  if (pawl_durable_is_due(e)) return pawl_durable_flush(e, err);
+  if (u->unwritten &&
+      pawl_clock_mono() - u->group_mono_us >= e->config.flush_us)
+    return pawl_store_settle(e->store, err);
+  return pawl_store_settle_due(e->store, err);
 }
 
 /* Commits count as grouped by when they were made: the next one may be far. */
 static pawl_code flush(pawl_engine *e, pawl_error *err) {
-  if (e->config.durability != PAWL_DURABLE_GROUPED ||
-      unsaved_for_us(e) < e->config.flush_us)
-    return PAWL_OK;
+  if (!pawl_store_unsaved(e->store)->commits) return PAWL_OK;
   const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_COMMIT);
-  const pawl_code rc = pawl_store_flush(e->store, err);
+  const pawl_code rc = flush_due(e, err);
   (void)pawl_budget_spend(e, was);
   return rc;
 }
 
 pawl_code pawl_engine_save(pawl_engine *e, pawl_error *err) {
   MUST(pawl_pipeline_drain(e, err));
-  return pawl_store_save(e->store, err);
+  return pawl_durable_save(e, err);
 }
 
 /* Rounds first, then what others have left: children that have to end with
@@ -342,12 +397,16 @@ pawl_code pawl_engine_save(pawl_engine *e, pawl_error *err) {
 pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
                            pawl_tick_stats *stats, pawl_error *err) {
   pawl_tick_stats own;
-  pawl_code rc = PAWL_OK;
+  pawl_error second;
+  pawl_code rc = PAWL_OK, flushed;
   int more = 0;
 
   assert(e->inside); /* pawl_engine_enter's */
   if (!stats) stats = &own;
   TRY(pawl_rounds_begin(e, budget_us, stats, err));
+  TRY(pawl_room_begin(e, err));
+  if (!may_group(e)) TRY(pawl_store_settle(e->store, err));
+  pawl_store_group(e->store, may_group(e));
   TRY(pawl_aside_take(e, err));
   e->timer_mono_us = 0; /* whatever has come since the last tick fires in it */
   TRY(pawl_rounds_run(e, budget_us <= 0, PAWL_CLAIMING | PAWL_RESUMING, err));
@@ -358,7 +417,9 @@ out:
   if (rc == PAWL_OK) rc = pawl_reach(e, &more, err);
   if (more) stats->next_due_us = 0;
   if (rc == PAWL_OK) rc = prune(e, stats, err);
-  if (rc == PAWL_OK) rc = flush(e, err);
+  pawl_store_group(e->store, 0);
+  flushed = flush(e, rc == PAWL_OK ? err : &second);
+  if (rc == PAWL_OK) rc = flushed;
   pawl_budget_tell(e, stats);
   return rc;
 }
@@ -484,6 +545,7 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err) {
   int n = pawl_await_fds(e), woken = 0;
 
   MUST(pawl_aside_give_back(e, NULL, 0, err)); /* while it sleeps others run */
+  MUST(pawl_store_settle(e->store, err));
   int64_t wait = (next < until_us ? next : until_us);
   wait = wait < 0 ? 0 : wait - now;
   if (wait <= 0 && for_us > 0) return PAWL_OK;
@@ -498,6 +560,7 @@ pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err) {
                                  &woken, err);
   e->interrupted = 0;
   after_wait(e, until, woken);
+  if (woken && e->config.wake) e->config.wake(e->config.wake_ud);
   return rc;
 }
 
@@ -513,4 +576,21 @@ pawl_code pawl_engine_lend(pawl_engine *e, const char *name,
 
 void pawl_engine_count(const pawl_engine *e, pawl_counts *out) {
   if (e->store) pawl_store_count(e->store, out);
+}
+
+void pawl_engine_tell_memory(const pawl_engine *e, pawl_code rc,
+                             pawl_error *err) {
+  if (rc == PAWL_NOMEM && err && !err->hint[0] && e->ration.limit)
+    pawl_error_hint(err,
+                    "its memory_bytes is %" PRId64 ", and %" PRId64
+                    " were used at the most",
+                    e->ration.limit, e->ration.peak);
+}
+
+void pawl_engine_memory(const pawl_engine *e, pawl_memory_use *out) {
+  out->used = e->ration.used;
+  out->peak = e->ration.peak;
+  out->limit = e->ration.limit;
+  out->refused = e->ration.refused;
+  if (e->store) out->store = pawl_store_memory(e->store);
 }

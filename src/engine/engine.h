@@ -23,11 +23,13 @@
 
 #include "../base/buf.h"
 #include "../base/id.h"
+#include "../store/store.h"
 
 pawl_code pawl_engine_open(const char *url, const pawl_config *config,
                            pawl_engine **out, pawl_error *err);
 /* From inside a call it only logs that it was called. */
 pawl_code pawl_engine_close(pawl_engine *e);
+int pawl_engine_is_new(const pawl_engine *e);
 void pawl_engine_executor_id(const pawl_engine *e, char out[37]);
 /* Begins a call of pawl.h, which pawl_engine_leave ends. PAWL_MISUSE after
  * fork(), and inside another one: from a handler or a callback. */
@@ -35,7 +37,10 @@ pawl_code pawl_engine_enter(pawl_engine *e, pawl_error *err);
 /* The same for what may be asked anywhere. */
 void pawl_engine_go_in(pawl_engine *e);
 void pawl_engine_leave(pawl_engine *e);
+/* For what is made in a call, and counted as the engine's; and for what the
+ * program is given of it, and may keep for longer than the engine. */
 const pawl_alloc *pawl_engine_alloc(pawl_engine *e);
+const pawl_alloc *pawl_engine_given(pawl_engine *e);
 void pawl_engine_interrupt(pawl_engine *e);
 
 pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
@@ -57,17 +62,31 @@ pawl_code pawl_engine_lend(pawl_engine *e, const char *name,
 pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err);
 
 void pawl_engine_count(const pawl_engine *e, pawl_counts *out);
+/* Adds what the limit is to an error that says PAWL_NOMEM. */
+void pawl_engine_tell_memory(const pawl_engine *e, pawl_code rc,
+                             pawl_error *err);
+void pawl_engine_memory(const pawl_engine *e, pawl_memory_use *out);
+
+/* restore.c; `path` NULL: the copy is `image`. */
+pawl_code pawl_engine_restore(pawl_engine *e, const char *path, pawl_str image,
+                              pawl_buf *out, pawl_error *err);
 
 /* ---- verbs.c: what needs more than one room ---- */
 
 pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
                                      pawl_str change, int *done, pawl_buf *out,
                                      pawl_error *err);
-/* The same of many, see pawl_act_change_many. */
-struct pawl_asked;
-pawl_code pawl_engine_change_many(pawl_engine *e, pawl_str change,
-                                  struct pawl_asked *list, int n,
-                                  pawl_error *err);
+/* The same of one of a list, and of many, see pawl_act_change. */
+struct pawl_act_list;
+pawl_code pawl_engine_change_listed(pawl_engine *e,
+                                    const struct pawl_act_list *of,
+                                    const pawl_id *id, pawl_str change,
+                                    int *done, pawl_error *err);
+struct pawl_one_asked;
+pawl_code pawl_engine_change_many(pawl_engine *e,
+                                  const struct pawl_act_list *of,
+                                  pawl_str change, struct pawl_one_asked *list,
+                                  int n, pawl_error *err);
 /* pawl_export: one that is to be moved is carried away first. */
 pawl_code pawl_engine_export_or_move(pawl_engine *e, const pawl_id *id,
                                      pawl_str options, pawl_buf *out,
@@ -89,6 +108,7 @@ pawl_code pawl_engine_held_rollback(pawl_engine *e, pawl_error *err);
 pawl_code pawl_engine_held_query(pawl_engine *e, pawl_str sql, pawl_str params,
                                  int64_t *changed, pawl_buf *out,
                                  pawl_error *err);
+pawl_code pawl_engine_held_handle(pawl_engine *e, void **out, pawl_error *err);
 /* e may be NULL: then it is not. */
 int pawl_engine_is_held(const pawl_engine *e);
 pawl_code pawl_engine_health(pawl_engine *e, int repair, pawl_buf *out,
@@ -127,6 +147,14 @@ pawl_code pawl_anywhere_task_list(pawl_engine *e, pawl_str query,
                                   pawl_buf *out, pawl_error *err);
 pawl_code pawl_anywhere_task_tally(pawl_engine *e, pawl_str query,
                                    int64_t *count, int *more, pawl_error *err);
+
+/* ---- doctor.c ---- */
+
+/* Appends what pawl_doctor says, without an engine; `url` NULL: of the
+ * libraries alone. */
+pawl_code pawl_engine_doctor(const char *url,
+                             const pawl_store_options *options, pawl_buf *out,
+                             pawl_error *err);
 
 /* ---- bulk.c ---- */
 

@@ -35,8 +35,15 @@ static pawl_code take(pawl_engine *e, const pawl_id *id, int seize, int *got,
 pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,
                                      pawl_str change, int *done, pawl_buf *out,
                                      pawl_error *err) {
-  return pawl_act_change(e, take, pawl_archive_file, id, change, done, out,
-                         err);
+  return pawl_act_change(e, take, pawl_archive_file, NULL, id, change, done,
+                         out, err);
+}
+
+pawl_code pawl_engine_change_listed(pawl_engine *e, const pawl_act_list *of,
+                                    const pawl_id *id, pawl_str change,
+                                    int *done, pawl_error *err) {
+  return pawl_act_change(e, take, pawl_archive_file, of, id, change, done,
+                         NULL, err);
 }
 
 /* What could not be claimed with the others is taken by itself: it is held, or
@@ -59,9 +66,10 @@ static pawl_code take_many(pawl_engine *e, const pawl_id *ids, int n, int *got,
   return PAWL_OK;
 }
 
-pawl_code pawl_engine_change_many(pawl_engine *e, pawl_str change,
-                                  pawl_asked *list, int n, pawl_error *err) {
-  return pawl_act_change_many(e, take_many, change, list, n, err);
+pawl_code pawl_engine_change_many(pawl_engine *e, const pawl_act_list *of,
+                                  pawl_str change, pawl_one_asked *list, int n,
+                                  pawl_error *err) {
+  return pawl_act_change_many(e, take_many, of, change, list, n, err);
 }
 
 /* Fenced off before it is written down; one that is already is as it was, so
@@ -241,6 +249,13 @@ pawl_code pawl_engine_held_query(pawl_engine *e, pawl_str sql, pawl_str params,
     return pawl_fail(err, PAWL_INVALID,
                      "the parameters of a query must be a list");
   return pawl_query_run(e, sql, params, out, changed, NULL, err);
+}
+
+pawl_code pawl_engine_held_handle(pawl_engine *e, void **out,
+                                  pawl_error *err) {
+  if (!pawl_store_held(e->store))
+    return pawl_fail(err, PAWL_MISUSE, "no transaction is open");
+  return pawl_store_lend(e->store, out, err);
 }
 
 int pawl_engine_is_held(const pawl_engine *e) {

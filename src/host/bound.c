@@ -7,7 +7,7 @@
 
 #include "host_internal.h"
 
-enum { LOOK_EVERY = 1000000, ASK_EVERY = 20000 };
+enum { LOOK_EVERY = 1000000, ASK_EVERY = 20000, ASK_RATIONED = 1000 };
 
 /* By its address: how many instructions are left while something loads. */
 static const char left_key = 0;
@@ -33,6 +33,35 @@ static pawl_host *host_of(lua_State *L) {
   return *(pawl_host **)lua_getextraspace(L);
 }
 
+/* Why the handler that runs is to stop; PAWL_OK: it is not. */
+static pawl_code why_stop(const pawl_host *host, lua_State *L) {
+  if (!host->running || !host->run) return PAWL_OK;
+  if (host->run->is_stopped) return host->run->is_stopped;
+  if (host->interrupted && *host->interrupted) return PAWL_INTERRUPTED;
+  if (!host->ration || !pawl_ration_is_short(host->ration)) return PAWL_OK;
+  lua_gc(L, LUA_GCCOLLECT);
+  if (!pawl_ration_is_short(host->ration)) return PAWL_OK;
+  host->ration->refused++;
+  return PAWL_NOMEM;
+}
+
+static void on_ask(lua_State *L, lua_Debug *ar);
+
+static void ask_now_and_then(const pawl_host *host, lua_State *L) {
+  if (host->ration && host->ration->limit)
+    lua_sethook(L, on_ask, LUA_MASKCOUNT, ASK_RATIONED);
+  else if (host->interrupted)
+    lua_sethook(L, on_ask, LUA_MASKCOUNT, ASK_EVERY);
+  else
+    lua_sethook(L, NULL, 0, 0);
+}
+
+void pawl_bound_look_soon(const pawl_host *host) {
+  lua_State *L = host->run ? host->run->co : NULL;
+  if (L && lua_gethook(L) == on_ask && lua_gethookcount(L) != 1)
+    lua_sethook(L, on_ask, LUA_MASKCOUNT, 1);
+}
+
 /* Threads that a handler makes inherit it. Whoever catches what it raises is
  * stopped with its next instruction, until the handler has ended. It raises
  * Lua's own words for want of memory, as these alone call no message handler:
@@ -41,26 +70,19 @@ static pawl_host *host_of(lua_State *L) {
 static void on_ask(lua_State *L, lua_Debug *ar) {
   const pawl_host *host = host_of(L);
   pawl_run *run = host->run;
+  const pawl_code why = why_stop(host, L);
   (void)ar;
-  if (!*host->interrupted || !host->running || !run) {
-    if (lua_gethookcount(L) == 1)
-      lua_sethook(L, on_ask, LUA_MASKCOUNT, ASK_EVERY);
+  if (why == PAWL_OK) {
+    if (lua_gethookcount(L) == 1) ask_now_and_then(host, L);
     return;
   }
   lua_sethook(L, on_ask, LUA_MASKCOUNT, 1);
   lua_sethook(run->co, on_ask, LUA_MASKCOUNT, 1);
   if (!run->is_stopped)
     pawl_host_where(L, 0, run->stopped_at, sizeof run->stopped_at);
-  run->is_stopped = 1;
+  run->is_stopped = why;
   lua_pushliteral(L, "not enough memory");
   lua_error(L);
-}
-
-static void ask_now_and_then(pawl_host *host, lua_State *L) {
-  if (host->interrupted)
-    lua_sethook(L, on_ask, LUA_MASKCOUNT, ASK_EVERY);
-  else
-    lua_sethook(L, NULL, 0, 0);
 }
 
 /* ---- files ---- */

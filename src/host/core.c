@@ -1,6 +1,11 @@
 /* pawl.core: what a workflow file needs of it. */
 #include "../value/luajson.h"
 #include "host_internal.h"
+#include "toll.h"
+
+/* Of limited trust: a value that refers to itself in many ways would grow
+ * without end, outside of what is counted. */
+enum { MOST_JSON = 1000 * 1000 };
 
 /* core.array(t?) -> t, marked as an array even when it is empty */
 static int core_array(lua_State *L) {
@@ -13,6 +18,10 @@ static int core_array(lua_State *L) {
   pawl_luajson_array_mt(L);
   lua_setmetatable(L, 1);
   return 1;
+}
+
+const char *pawl_host_lua(void) {
+  return lua_ident;
 }
 
 static int core_version(lua_State *L) {
@@ -32,8 +41,10 @@ static int core_json_encode(lua_State *L) {
   pawl_error err;
   luaL_checkany(L, 1);
   pawl_buf *out = pawl_host_push_buf(L);
-  if (pawl_luajson_encode(L, 1, "value", 0, out, &err) != PAWL_OK)
+  if (pawl_luajson_encode(L, 1, "value", pawl_meter_of(L) ? MOST_JSON : 0, out,
+                          &err) != PAWL_OK)
     return push_failure(L, &err);
+  pawl_toll_need(L, out->len);
   lua_pushlstring(L, out->at, out->len);
   pawl_buf_deinit(out);
   return 1;
@@ -44,6 +55,11 @@ static int core_json_decode(lua_State *L) {
   pawl_error err;
   pawl_str text;
   text.at = luaL_checklstring(L, 1, &text.len);
+  if (pawl_meter_of(L) && text.len > MOST_JSON) {
+    pawl_fail(&err, PAWL_LIMIT, "the text has more than %d bytes", MOST_JSON);
+    return push_failure(L, &err);
+  }
+  pawl_toll_need(L, 4 * text.len);
   if (pawl_luajson_decode(L, text, &err) != PAWL_OK)
     return push_failure(L, &err);
   return 1;

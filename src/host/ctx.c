@@ -10,6 +10,7 @@
 
 #include "../value/luajson.h"
 #include "ctx.h"
+#include "toll.h"
 
 static int raise_fixed(lua_State *L, const char *of, const char *hint) {
   return pawl_ctx_raise_text(L, PAWL_MISUSE, hint, "%s.%s cannot be set", of,
@@ -95,6 +96,7 @@ static void push_value(lua_State *L, pawl_str text) {
   }
 READS(attempt, lua_pushinteger(L, call->attempt))
 READS(correlation, push_str(L, call->correlation))
+READS(error, push_value(L, call->error))
 READS(event, push_value(L, call->event))
 READS(id, lua_pushstring(L, call->id))
 READS(input, push_value(L, call->input))
@@ -117,6 +119,7 @@ static int ctx_attrs(lua_State *L, pawl_run *run) {
   X(attempt, FIELD)                                                         \
   X(attrs, VALUE)                                                           \
   X(correlation, FIELD)                                                     \
+  X(error, VALUE)                                                           \
   X(event, VALUE)                                                           \
   X(id, FIELD)                                                              \
   X(input, VALUE)                                                           \
@@ -187,15 +190,20 @@ static void check_dot(lua_State *L, const pawl_ctx_member *m) {
                         "ctx.%s is called with a dot, not a colon", m->name);
 }
 
+/* In instructions, where these are counted; to ask the store costs more. */
+enum { CALL_COST = 100, ASK_COST = 10000 };
+
 /* (upvalues: the ctx, the member) */
 static int call_member(lua_State *L) {
   pawl_run *run = pawl_ctx_upvalue_run(L);
   const pawl_ctx_member *m = lua_touserdata(L, lua_upvalueindex(2));
   check_dot(L, m);
+  pawl_toll_spend(L, CALL_COST);
   switch (m->when) {
     case PAWL_CTX_ANYTIME:
       break;
     case PAWL_CTX_ASKS:
+      pawl_toll_spend(L, ASK_COST);
       pawl_ctx_check_service(L, run, m->name);
       break;
     case PAWL_CTX_ACTS:

@@ -73,6 +73,10 @@ int pawl_ctx_is_self(lua_State *L);
 /* Nobody else's userdata came here by way of the debug library. */
 void pawl_ctx_check_self(lua_State *L);
 
+/* What a limited definition was not granted raises, and says so. */
+void pawl_ctx_check_granted(lua_State *L, const pawl_run *run,
+                            const char *what, int is_granted);
+
 /* What is set to the value at idx 3 must be a table. */
 void pawl_ctx_check_table(lua_State *L, const char *what);
 /* H6, before the store is asked for the run: only while a handler runs does

@@ -5,6 +5,7 @@
 #include "../base/base64.h"
 #include "../value/luajson.h"
 #include "ctx.h"
+#include "toll.h"
 
 enum { MAX_ATTR_NAME = 200, MAX_ATTR_TEXT = 2000 };
 
@@ -233,6 +234,7 @@ static int attrs_newindex(lua_State *L) {
   enum { ENTRY = 3, VALUE, VALUES, WRITTEN };
   pawl_run *run = pawl_ctx_child_run(L);
   lua_settop(L, 3);
+  pawl_toll_effect(L);
   pawl_ctx_check_attr_name(L);
   if (pawl_handler_is_pure(run->call->handler))
     pawl_ctx_raise_text(L, PAWL_MISUSE, "set it in the `run` of a step",

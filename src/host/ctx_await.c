@@ -15,6 +15,8 @@ static int raise_await(lua_State *L, const char *hint, const char *message) {
 /* Only from where Lua can be left and come back to. */
 static void check_may_wait(lua_State *L, const pawl_run *run) {
   const pawl_call *call = run->call;
+  pawl_ctx_check_granted(L, run, "await",
+                         !run->host->meter || run->host->meter->limits->await);
   if (call->transactional)
     pawl_ctx_raise_text(L, PAWL_MISUSE,
                         "wait in a step before it; a transaction that waits "
@@ -153,6 +155,9 @@ static int ctx_await(lua_State *L, pawl_run *run) {
     case LUA_TFUNCTION:
       return ask_predicate(L, run);
     case LUA_TTABLE:
+      /* it is the program's, whatever its number */
+      pawl_ctx_check_granted(L, run, "await of a descriptor",
+                             !run->host->meter);
       read_fd(L, &run->await);
       break;
     default:

@@ -45,6 +45,16 @@ int pawl_ctx_raise_unknown(lua_State *L, int idx, const char *what,
   return pawl_ctx_raise(L, &err);
 }
 
+void pawl_ctx_check_granted(lua_State *L, const pawl_run *run,
+                            const char *what, int is_granted) {
+  if (is_granted) return;
+  pawl_ctx_raise_text(L, PAWL_LIMIT,
+                      "who runs it may grant that, by its `trust`",
+                      "ctx.%s is not granted to workflow %s: its trust is "
+                      "limited",
+                      what, run->call->workflow);
+}
+
 void pawl_ctx_check_table(lua_State *L, const char *what) {
   pawl_error err;
   if (lua_istable(L, 3)) return;

@@ -1,16 +1,21 @@
-/* ctx.emit, ctx.note and ctx.start: what happens with the decision. */
+/* ctx.emit, note, signal and start: what happens with the decision. */
 #include <assert.h>
 #include <string.h>
 
+#include "../base/id.h"
+#include "../base/nearest.h"
 #include "../defs/def.h"
 #include "ctx.h"
 #include "embedded.h"
+#include "toll.h"
 
 /* Adds what is in `member` to a list of the result, and frees it. */
 static void add_effect(lua_State *L, pawl_run *run, pawl_buf *list,
                        pawl_buf *member) {
   pawl_error err;
   assert(!run->is_over); /* H5: no Lua has run in between that could end it */
+  pawl_toll_spend(L, member->len);
+  pawl_toll_effect(L);
   if (pawl_buf_check(member, &err) != PAWL_OK ||
       pawl_result_add(list, pawl_buf_str(member), &err) != PAWL_OK)
     pawl_ctx_raise(L, &err);
@@ -85,6 +90,104 @@ static int ctx_note(lua_State *L, pawl_run *run) {
   pawl_json_add_string(out, text);
   pawl_buf_addc(out, '}');
   add_effect(L, run, &run->result->notes, out);
+  return 0;
+}
+
+enum { MOST_SIGNAL_TEXT = 255 }; /* as what comes from outside may have */
+#define SIGNAL_HINT \
+  "ctx.signal { name = \"order.paid\", key = id, data = ... }"
+
+static void check_signal_options(lua_State *L) {
+  static const char *const names[] = {"name", "key", "instance", "data"};
+  enum { N = sizeof names / sizeof *names };
+  if (!lua_istable(L, 1))
+    pawl_ctx_raise_text(L, PAWL_MISUSE, SIGNAL_HINT,
+                        "ctx.signal: the event is a %s, not a table",
+                        luaL_typename(L, 1));
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
+    int i = 0;
+    const char *name =
+        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "[...]";
+    while (i < N && strcmp(names[i], name) != 0) i++;
+    if (i < N) continue;
+    const char *near = pawl_nearest(name, names, N);
+    pawl_ctx_raise_text(
+        L, PAWL_MISUSE,
+        near ? lua_pushfstring(L, "did you mean `%s`?", near) : SIGNAL_HINT,
+        "ctx.signal: there is no option `%s`", name);
+  }
+}
+
+/* Option `name` as text, pushed; 0, and nothing is: it is not given. */
+static int push_signal_text(lua_State *L, const char *name) {
+  const int type = lua_getfield(L, 1, name);
+  size_t len, at;
+  pawl_str text;
+  if (type == LUA_TNIL) {
+    lua_pop(L, 1);
+    return 0;
+  }
+  if (type != LUA_TSTRING && !lua_isinteger(L, -1))
+    pawl_ctx_raise_text(L, PAWL_VALUE, SIGNAL_HINT,
+                        "ctx.signal: option '%s' is a %s, not text", name,
+                        luaL_typename(L, -1));
+  text.at = lua_tolstring(L, -1, &len);
+  text.len = len;
+  if (!len || len > MOST_SIGNAL_TEXT || memchr(text.at, 0, len) ||
+      !pawl_utf8_check(text, &at))
+    pawl_ctx_raise_text(
+        L, PAWL_VALUE, SIGNAL_HINT,
+        "ctx.signal: option '%s' must be text of 1 to %d bytes", name,
+        MOST_SIGNAL_TEXT);
+  return 1;
+}
+
+static void add_signal_text(lua_State *L, const char *name, pawl_buf *out) {
+  pawl_str text;
+  if (!push_signal_text(L, name)) return;
+  text.at = lua_tolstring(L, -1, &text.len);
+  pawl_buf_addf(out, ",\"%s\":", name);
+  pawl_json_add_string(out, text);
+  lua_pop(L, 1);
+}
+
+/* Told here: that it can reach nobody would show elsewhere, and later. */
+static void check_signal(lua_State *L) {
+  char shown[101];
+  pawl_id id;
+  check_signal_options(L);
+  if (!push_signal_text(L, "name"))
+    pawl_ctx_raise_text(L, PAWL_MISUSE, SIGNAL_HINT,
+                        "ctx.signal: the event has no `name`");
+  pawl_copy_text(shown, sizeof shown, lua_tostring(L, -1));
+  if (!pawl_def_is_code(lua_tostring(L, -1)))
+    pawl_ctx_raise_text(L, PAWL_VALUE, PAWL_CODE_RULE,
+                        "\"%s\" cannot be an event's name", shown);
+  lua_pop(L, 1);
+  if (!push_signal_text(L, "instance")) return;
+  pawl_copy_text(shown, sizeof shown, lua_tostring(L, -1));
+  if (!pawl_id_parse(shown, strlen(shown), &id))
+    pawl_ctx_raise_text(L, PAWL_VALUE, "an id has 36 characters",
+                        "ctx.signal: \"%s\" is no instance's id", shown);
+  lua_pop(L, 1);
+}
+
+/* ctx.signal { name =, key =, instance =, data = }: an event, sent when the
+ * step is stored */
+static int ctx_signal(lua_State *L, pawl_run *run) {
+  lua_settop(L, 1);
+  pawl_ctx_check_granted(L, run, "signal", !run->host->meter);
+  check_signal(L);
+  pawl_buf *out = pawl_ctx_push_buf(L, run);
+  lua_getfield(L, 1, "data");
+  pawl_buf_addz(out, "{\"data\":");
+  pawl_ctx_add_value(L, run, lua_gettop(L), "data", "null", out);
+  lua_pop(L, 1);
+  add_signal_text(L, "instance", out);
+  add_signal_text(L, "key", out);
+  add_signal_text(L, "name", out);
+  pawl_buf_addc(out, '}');
+  add_effect(L, run, &run->result->signals, out);
   return 0;
 }
 
@@ -205,6 +308,10 @@ static int ctx_start(lua_State *L, pawl_run *run) {
   char id[37];
   lua_settop(L, 3);
   const char *code = check_child_code(L);
+  pawl_ctx_check_granted(
+      L, run, "start",
+      !run->host->meter ||
+          pawl_codes_match(run->host->meter->limits->start, code));
   read_child_options(L, run);
   convert_attributes(L, run);
   check_objects(L, run);
@@ -227,6 +334,7 @@ const pawl_ctx_member pawl_ctx_effects[] = {
     {"emit", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.emit(type, payload)",
      ctx_emit},
     {"note", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.note(text, data)", ctx_note},
+    {"signal", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.signal(event)", ctx_signal},
     {"start", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.start(code, input, options)",
      ctx_start},
     {NULL}};

@@ -16,10 +16,11 @@
 
 #include "../value/luajson.h"
 #include "ctx.h"
+#include "toll.h"
 
-enum { MOST_FUNCTIONS = 1000, MOST_NAME = 63 };
+enum { MOST_FUNCTIONS = 1000, MOST_NAME = 63, CALL_COST = 1000 };
 
-struct pawl_lent {
+struct pawl_lent_fn {
   char name[MOST_NAME + 1];
   pawl_function_fn fn;
   void *ud;
@@ -40,7 +41,7 @@ static int is_name(const char *name) {
   return n > 0 && n <= MOST_NAME;
 }
 
-static const pawl_lent *find(const pawl_host *host, const char *name) {
+static const pawl_lent_fn *find(const pawl_host *host, const char *name) {
   for (int i = 0; i < host->nlent; i++)
     if (strcmp(host->lent[i].name, name) == 0) return &host->lent[i];
   return NULL;
@@ -60,7 +61,7 @@ pawl_code pawl_host_lend(pawl_host *host, const char *name,
                      MOST_FUNCTIONS);
   if (!PAWL_ROOM(&host->alloc, host->lent, host->nlent, host->lent_cap))
     return pawl_fail_memory(err);
-  pawl_lent *lent = &host->lent[host->nlent++];
+  pawl_lent_fn *lent = &host->lent[host->nlent++];
   pawl_copy_text(lent->name, sizeof lent->name, name);
   lent->fn = fn;
   lent->ud = ud;
@@ -75,6 +76,11 @@ void pawl_host_return_lent(pawl_host *host) {
                sizeof *host->lent * (size_t)host->lent_cap);
   host->lent = NULL;
   host->nlent = host->lent_cap = 0;
+}
+
+/* Of a limited definition's state the engine's host lends. */
+static const pawl_host *lender(const pawl_host *host) {
+  return host->parent ? host->parent : host;
 }
 
 /* ---- calling ---- */
@@ -92,7 +98,7 @@ static pawl_code call_lent(pawl_run *run, int again, int gone, int waits,
                            char **out, pawl_error *err) {
   pawl_host *host = run->host;
   const pawl_call *call = run->call;
-  const pawl_lent *lent = &host->lent[run->asking - 1];
+  const pawl_lent_fn *lent = &lender(host)->lent[run->asking - 1];
   const int was_serving = host->serving;
   char key[128];
   pawl_wanted asked = {.name = lent->name,
@@ -127,14 +133,51 @@ void pawl_host_forget_asked(pawl_run *run) {
   run->asked = NULL;
 }
 
-/* The error that the function told, in its own words. */
-static int raise_told(lua_State *L, const char *name, pawl_code rc,
-                      pawl_error *err) {
+/* What it has filled in may be anything but an error of ours. */
+static pawl_code tidy_told(pawl_code rc, pawl_error *err) {
   err->code = rc > PAWL_OK && rc < PAWL_NCODES ? rc : PAWL_SCRIPT;
   err->raised[sizeof err->raised - 1] = '\0';
   err->message[sizeof err->message - 1] = '\0';
   err->hint[sizeof err->hint - 1] = '\0';
   err->where[0] = err->sqlstate[0] = err->trace[0] = '\0';
+  return err->code;
+}
+
+const char *pawl_host_lent_name(const pawl_host *host, int i) {
+  return i < host->nlent ? host->lent[i].name : NULL;
+}
+
+pawl_code pawl_host_ask_lent(pawl_run *run, const char *name, pawl_str input,
+                             int number, int again, int waits, char **out,
+                             pawl_error *err) {
+  const pawl_lent_fn *lent = find(run->host, name);
+  const int waited = run->asking;
+  pawl_code rc;
+  *out = NULL;
+  if (!lent)
+    return pawl_fail(err, PAWL_MISUSE, "ctx.host has no function '%.63s'",
+                     name);
+  if (again && (!waited || run->nasked != number))
+    return pawl_fail(err, PAWL_MISUSE, "nobody waits for ctx.host.%s", name);
+  if (!again) {
+    pawl_host_forget_asked(run);
+    pawl_buf_set(&run->before, input);
+    MUST(pawl_buf_check(&run->before, err));
+    run->asked = &run->before;
+    run->asking = (int)(lent - run->host->lent) + 1;
+    run->nasked = number;
+  }
+  rc = call_lent(run, again, 0, waits, out, err);
+  if (rc == PAWL_BUSY) return rc; /* the process says when that is over */
+  run->asking = 0;
+  run->asked = NULL;
+  return rc == PAWL_OK ? rc : tidy_told(rc, err);
+}
+
+/* The error that the function told, in its own words. */
+static int raise_told(lua_State *L, const char *name, pawl_code rc,
+                      pawl_error *err) {
+  tidy_told(rc, err);
   if (!err->message[0])
     snprintf(err->message, sizeof err->message, "ctx.host.%s has failed",
              name);
@@ -174,7 +217,7 @@ static int over(lua_State *L, int status, lua_KContext context);
 
 /* (what was given, its text) */
 static int ask(lua_State *L, pawl_run *run, int again) {
-  const char *name = run->host->lent[run->asking - 1].name;
+  const char *name = lender(run->host)->lent[run->asking - 1].name;
   pawl_buf *text = run->asked;
   const int waits = may_wait(L, run);
   char *out;
@@ -223,7 +266,7 @@ static int call_host(lua_State *L) {
     return pawl_ctx_raise_text(L, PAWL_MISUSE,
                                "ctx.host.spawn { kind = \"orc\", n = 3 }",
                                "ctx.host.%s takes one value, and no colon",
-                               run->host->lent[number - 1].name);
+                               lender(run->host)->lent[number - 1].name);
   lua_settop(L, AT_GIVEN);
   pawl_buf *text = pawl_ctx_push_encoded(L, run, AT_GIVEN, "input");
   if (pawl_buf_check(text, &err) != PAWL_OK) return pawl_ctx_raise(L, &err);
@@ -232,6 +275,7 @@ static int call_host(lua_State *L) {
   if (run != run->host->run) /* a handler that waits has lent its ctx */
     return pawl_ctx_raise_text(L, PAWL_MISUSE, "use the ctx of your own",
                                "ctx.host belongs to a handler that waits");
+  pawl_toll_spend(L, CALL_COST + text->len);
   run->asking = number;
   run->asked = text;
   run->nasked++;
@@ -253,10 +297,15 @@ static int raise_unknown(lua_State *L, const pawl_host *host) {
 /* (upvalue: the metatable) */
 static int host_index(lua_State *L) {
   pawl_run *run = pawl_ctx_child_run(L);
-  const pawl_host *host = run->host;
-  const pawl_lent *lent = NULL;
+  const pawl_host *host = lender(run->host);
+  const pawl_lent_fn *lent = NULL;
   if (lua_type(L, 2) == LUA_TSTRING) lent = find(host, lua_tostring(L, 2));
   if (!lent) return raise_unknown(L, host);
+  pawl_ctx_check_granted(
+      L, run, lua_pushfstring(L, "host.%s", lent->name),
+      !run->host->meter ||
+          pawl_codes_match(run->host->meter->limits->host, lent->name));
+  lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
   lua_pushinteger(L, lent - host->lent + 1);
   lua_pushcclosure(L, call_host, 2);

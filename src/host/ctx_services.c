@@ -5,6 +5,7 @@
 
 #include "../base/nearest.h"
 #include "ctx.h"
+#include "toll.h"
 
 /* ---- ctx.now, ctx.log and the like ---- */
 
@@ -33,11 +34,25 @@ static int check_level(lua_State *L, int idx) {
   return pawl_ctx_raise(L, &err);
 }
 
+/* Within limits a line has an end. */
+static const char *check_message(lua_State *L, const pawl_run *run, int idx) {
+  pawl_error err;
+  size_t len;
+  const char *message = luaL_checklstring(L, idx, &len);
+  if (!run->host->meter || len <= PAWL_MAX_LINE) return message;
+  pawl_fail_hint(&err, PAWL_VALUE, "its fields may have more",
+                 "ctx.log: the message has %zu bytes, %d are the most", len,
+                 PAWL_MAX_LINE);
+  pawl_ctx_raise(L, &err);
+  return NULL;
+}
+
 /* ctx.log(level, message, fields?) */
 static int ctx_log(lua_State *L, pawl_run *run) {
   pawl_buf *fields = NULL;
   int level = check_level(L, 1);
-  const char *message = luaL_checkstring(L, 2);
+  const char *message = check_message(L, run, 2);
+  pawl_toll_effect(L);
   if (!lua_isnoneornil(L, 3)) {
     luaL_checktype(L, 3, LUA_TTABLE);
     fields = pawl_ctx_push_encoded(L, run, 3, "fields");
@@ -177,6 +192,8 @@ static int db_index(lua_State *L) {
 
 static int ctx_db(lua_State *L, pawl_run *run) {
   const pawl_call *call = run->call;
+  pawl_ctx_check_granted(L, run, "db",
+                         !run->host->meter || run->host->meter->limits->db);
   if (!call->transactional || !call->services->query)
     return pawl_ctx_raise_text(
         L, PAWL_MISUSE, "write transactional = true into its options",

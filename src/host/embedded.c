@@ -28,29 +28,32 @@ void pawl_embedded_load(lua_State *L, const pawl_lua_source *source) {
   if (status != LUA_OK) lua_error(L);
 }
 
-/* (name) -> what the source returns whose number is the upvalue */
+/* (name) -> what the source returns that is the upvalue */
 static int run_source(lua_State *L) {
-  const pawl_lua_source *source =
-      &pawl_lua_sources[lua_tointeger(L, lua_upvalueindex(1))];
+  const pawl_lua_source *source = lua_touserdata(L, lua_upvalueindex(1));
   pawl_embedded_load(L, source);
   lua_pushstring(L, source->name);
   lua_call(L, 1, 1);
   return 1;
 }
 
-static void push_loader(lua_State *L, int i) {
-  lua_pushinteger(L, i);
+static void push_loader(lua_State *L, const pawl_lua_source *source) {
+  lua_pushlightuserdata(L, (void *)source); /* only read */
   lua_pushcclosure(L, run_source, 1);
 }
 
 /* Each is compiled when it is asked for: a worker needs few of them. */
-void pawl_embedded_preload(lua_State *L) {
+void pawl_embedded_add(lua_State *L, const pawl_lua_source *sources, int n) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
-  for (int i = 0; i < pawl_lua_nsources; i++) {
-    push_loader(L, i);
-    lua_setfield(L, -2, pawl_lua_sources[i].name);
+  for (int i = 0; i < n; i++) {
+    push_loader(L, &sources[i]);
+    lua_setfield(L, -2, sources[i].name);
   }
   lua_pop(L, 1);
+}
+
+void pawl_embedded_preload(lua_State *L) {
+  pawl_embedded_add(L, pawl_lua_sources, pawl_lua_nsources);
 }
 
 void pawl_embedded_run(lua_State *L, const char *module) {
@@ -60,6 +63,6 @@ void pawl_embedded_run(lua_State *L, const char *module) {
     i++;
   if (i == pawl_lua_nsources)
     luaL_error(L, "module '%s' is not in this build", module);
-  push_loader(L, i);
+  push_loader(L, &pawl_lua_sources[i]);
   lua_call(L, 0, 1);
 }

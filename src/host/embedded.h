@@ -15,9 +15,12 @@
 struct lua_State;
 struct pawl_lua_source; /* pawl_lua.h, made by sql/embed.lua */
 
-/* Lets `require` find all of them: fills package.preload. Raises errors of
- * memory. */
+/* Lets `require` find all that the library has: fills package.preload. Raises
+ * errors of memory. */
 void pawl_embedded_preload(struct lua_State *L);
+/* The same of others, as the command's own are. They have to stay. */
+void pawl_embedded_add(struct lua_State *L,
+                       const struct pawl_lua_source *sources, int n);
 /* Runs the module and pushes what it returns; raises. It is `require` that
  * runs one only once. */
 void pawl_embedded_run(struct lua_State *L, const char *module);

@@ -379,13 +379,35 @@ static void add_trace(lua_State *L, pawl_catch *caught) {
   lua_pop(L, 1);
 }
 
+/* H9: a limit that was met, whatever else the code has made of it. */
+void pawl_catch_limit(const pawl_host *host, pawl_catch *caught) {
+  const pawl_meter *m = host->meter;
+  char where[sizeof caught->err->where], trace[sizeof caught->err->trace];
+  if (!m || !m->met) return;
+  const int has_place = caught->rc == PAWL_LIMIT || caught->rc == PAWL_NOMEM ||
+                        caught->rc == PAWL_INTERRUPTED;
+  if (has_place) {
+    memcpy(where, caught->err->where, sizeof where);
+    memcpy(trace, caught->err->trace, sizeof trace);
+  }
+  caught->rc = pawl_meter_fail(m, caught->err);
+  if (has_place) {
+    memcpy(caught->err->where, where, sizeof where);
+    memcpy(caught->err->trace, trace, sizeof trace);
+  }
+  if (!caught->result) return;
+  caught->result->no_retry = !pawl_meter_is_innocent(m);
+}
+
 int pawl_catch_value(lua_State *L) {
   pawl_host *host = lua_touserdata(L, lua_upvalueindex(1));
   pawl_catch *caught = host->caught;
   const char *text = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : NULL;
   int status;
   assert(caught); /* H1: whoever runs Lua has said where errors go */
-  if (text && is_located(L, text, 1)) {
+  if (host->meter && host->meter->met) {
+    pawl_catch_limit(host, caught); /* H9: nothing of the script's is run */
+  } else if (text && is_located(L, text, 1)) {
     pawl_catch_text(caught, text, 1);
   } else {
     lua_pushcfunction(L, catch_any);
@@ -443,9 +465,14 @@ pawl_code pawl_host_protect(pawl_host *host, lua_State *L, lua_CFunction f,
   lua_insert(L, base + 2);
   lua_pushlightuserdata(L, arg);
   lua_insert(L, base + 3);
+  if (host->meter) pawl_meter_begin(host->meter, L, NULL);
   status = lua_pcall(L, nargs + 1, nresults, base + 1);
   host->caught = outer;
   if (status != LUA_OK) pawl_catch_status(caught, L, status);
+  if (host->meter) {
+    pawl_catch_limit(host, caught);
+    pawl_meter_end(host->meter);
+  }
   if (caught->rc == PAWL_OK)
     lua_remove(L, base + 1);
   else

@@ -1,4 +1,5 @@
 /* The Lua state's life, and what is in it before a definition is. */
+#include <assert.h>
 #include <unistd.h>
 
 #include <lualib.h>
@@ -6,6 +7,7 @@
 #include "../value/luajson.h"
 #include "embedded.h"
 #include "host_internal.h"
+#include "limited.h"
 
 static void preload(lua_State *L) {
   pawl_embedded_preload(L);
@@ -75,7 +77,10 @@ static int set_up(lua_State *L) {
   lua_call(L, 0, 1);
   lua_getfield(L, -1, "close");
   pawl_host_set_anchor(host, L, PAWL_ANCHOR_CLOSE);
-  if (host->is_private) {
+  if (host->meter) {
+    pawl_limited_open(host, L);
+    preload(L);
+  } else if (host->is_private) {
     luaL_openlibs(L);
     replace_exit(L);
     if (host->seed) seed_random(L, host->seed);
@@ -91,9 +96,12 @@ static int set_up(lua_State *L) {
 /* Sizes are passed on, since the host's allocator may be one that needs them.
  * */
 static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
+  const pawl_host *host = ud;
   /* For a new block Lua passes what it is for in osize. */
   if (!ptr && nsize == 0) return NULL;
-  return pawl_realloc(ud, ptr, ptr ? osize : 0, nsize);
+  if (nsize && host->ration && pawl_ration_is_short(host->ration))
+    pawl_bound_look_soon(host);
+  return pawl_realloc(&host->alloc, ptr, ptr ? osize : 0, nsize);
 }
 
 /* Lua's warnings (an error in a __gc, a script's warn) come in pieces. */
@@ -113,7 +121,8 @@ static pawl_code open_state(pawl_host *host, struct lua_State *L,
                             pawl_error *err) {
   host->is_private = L == NULL;
   if (!L) {
-    L = lua_newstate(allocate, &host->alloc);
+    L = host->meter ? lua_newstate(pawl_meter_alloc, host->meter)
+                    : lua_newstate(allocate, host);
     if (!L)
       return pawl_fail(err, PAWL_NOMEM, "not enough memory for a Lua state");
     lua_setwarnf(L, warn, host);
@@ -153,6 +162,7 @@ pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
     return pawl_fail(err, PAWL_NOMEM, "not enough memory for a Lua host");
   if (options->alloc) host->alloc = *options->alloc;
   if (options->log) host->log = *options->log;
+  host->ration = options->ration;
   host->max_bytes = options->max_bytes;
   host->start = options->start;
   host->seed = options->seed;
@@ -165,18 +175,79 @@ pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
   *out = host;
   host = NULL;
 out:
-  pawl_host_close(host);
+  pawl_host_unmake(host);
   return rc;
 }
 
-void pawl_host_close(pawl_host *host) {
+pawl_code pawl_host_open_limited(pawl_host *parent, const pawl_limits *limits,
+                                 pawl_host **out, pawl_error *err) {
+  pawl_code rc;
+  pawl_host *host = pawl_calloc(&parent->alloc, sizeof *host);
+  pawl_meter *meter = pawl_calloc(&parent->alloc, sizeof *meter);
+  if (!host || !meter) {
+    pawl_release(&parent->alloc, host, sizeof *host);
+    pawl_release(&parent->alloc, meter, sizeof *meter);
+    return pawl_fail(err, PAWL_NOMEM, "not enough memory for a Lua host");
+  }
+  host->alloc = parent->alloc;
+  host->log = parent->log;
+  host->max_bytes = parent->max_bytes;
+  host->start = parent->start;
+  host->path_ref = -1;
+  host->pid = parent->pid;
+  host->warning.alloc = &host->alloc;
+  host->parent = parent;
+  host->fetch = parent->fetch;
+  host->fetch_ud = parent->fetch_ud;
+  host->meter = meter;
+  host->ration = parent->ration;
+  host->interrupted = parent->interrupted;
+  meter->alloc = host->alloc;
+  if (host->ration)
+    meter->alloc = pawl_ration_alloc_over(host->ration); /* H8 */
+  meter->ration = host->ration;
+  meter->limits = limits;
+  meter->host = host;
+  TRY(open_state(host, NULL, err));
+  TRY(set_up_state(host, err));
+  *out = host;
+  host = NULL;
+out:
+  pawl_host_unmake(host);
+  return rc;
+}
+
+pawl_code pawl_host_open_bare(const pawl_host_options *options,
+                              pawl_host **out, pawl_error *err) {
+  pawl_host *host = pawl_calloc(options->alloc, sizeof *host);
+  if (!host) return pawl_fail_memory(err);
+  if (options->alloc) host->alloc = *options->alloc;
+  if (options->log) host->log = *options->log;
+  host->max_bytes = options->max_bytes;
+  host->start = options->start;
+  host->is_private = 1;
+  host->path_ref = -1;
+  host->pid = getpid();
+  host->warning.alloc = &host->alloc;
+  *out = host;
+  return PAWL_OK;
+}
+
+void pawl_host_close_state(pawl_host *host) {
+  lua_State *main = host->main;
+  assert(host->is_private);
+  host->L = host->main = NULL;
+  if (main) lua_close(main);
+}
+
+void pawl_host_unmake(pawl_host *host) {
   pawl_alloc alloc;
   if (!host) return;
   /* handlers that wait have variables to close, while there is a state */
   pawl_host_free_runs(host);
   pawl_host_return_lent(host);
-  if (host->main && host->is_private) {
-    lua_close(host->main);
+  if (host->is_private) {
+    pawl_host_close_state(host);
   } else if (host->main && lua_checkstack(host->main, 2)) {
     /* An existing key: needs no memory, so cannot raise. */
     lua_rawgetp(host->main, LUA_REGISTRYINDEX, host);
@@ -188,6 +259,7 @@ void pawl_host_close(pawl_host *host) {
   }
   pawl_buf_deinit(&host->warning);
   alloc = host->alloc;
+  pawl_release(&alloc, host->meter, sizeof *host->meter);
   pawl_release(&alloc, host, sizeof *host);
 }
 

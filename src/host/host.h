@@ -10,6 +10,11 @@
  *          ordinary functions with their upvalues, spies and closures; without
  *          one, in a private state made with the engine's allocator, with the
  *          standard libraries and `require "pawl"`. There os.exit is misuse.
+ * Trust    a definition is loaded as trusted, or with limits: then it has a
+ *          private state of its own (limited.h), which is made anew from its
+ *          source once a limit was met; or, isolated, a process of its own
+ *          (remote.h). An object cannot be limited: it lives in the program's
+ *          state.
  * Raises   never: every entry runs under a protected call.
  * Handlers run as coroutines, on a thread of their own with a traceback; one
  *          that yields outside ctx fails. One that waits by ctx.await stands
@@ -36,6 +41,8 @@
 
 #include "../base/buf.h"
 #include "../base/log.h"
+#include "../base/ration.h"
+#include "../defs/limits.h"
 #include "../defs/result.h"
 #include "../value/options.h"
 
@@ -44,8 +51,13 @@ typedef struct pawl_host pawl_host;
 
 #define PAWL_MAX_SOURCE (16 << 20) /* bytes of a file, or of a module */
 
+/* "... Lua 5.4.4 ...": of the Lua that runs, which need not be the one that
+ * this was compiled with. */
+const char *pawl_host_lua(void);
+
 typedef struct pawl_host_options {
   const pawl_alloc *alloc;
+  pawl_ration *ration; /* that it comes from; NULL: from none */
   const pawl_log *log;
   struct lua_State *lua;           /* NULL: private */
   size_t max_bytes;                /* of variables, and of each output */
@@ -59,6 +71,8 @@ typedef struct pawl_host_options {
 pawl_code pawl_host_open(const pawl_host_options *options, pawl_host **out,
                          pawl_error *err);
 void pawl_host_close(pawl_host *host);
+/* Collects the garbage of its own states. None of its handlers runs. */
+void pawl_host_tidy(pawl_host *host);
 /* Is a handler of this host running? (Calls into the engine are misuse.) One
  * that waits is not. */
 int pawl_host_is_busy(const pawl_host *host);
@@ -114,18 +128,24 @@ void pawl_loaded_deinit(pawl_loaded *l);
 
 /* Runs the file; it must return a workflow. Text only, no bytecode. Lua's own
  * errors come as PAWL_DEFINITION with where = "file:line"; the builder's
- * errors as they were raised. */
+ * errors as they were raised. `limits` NULL: trusted; else they are copied, and
+ * PAWL_LIMIT says which was met. */
 pawl_code pawl_host_load_file(pawl_host *host, const char *path,
-                              pawl_loaded *out, pawl_error *err);
+                              const pawl_limits *limits, pawl_loaded *out,
+                              pawl_error *err);
 /* The same for text; modules named in `bundle` (JSON, may be empty) are
  * required from it rather than from files. */
 pawl_code pawl_host_load_text(pawl_host *host, const char *name, pawl_str text,
-                              pawl_str bundle, pawl_loaded *out,
-                              pawl_error *err);
+                              pawl_str bundle, const pawl_limits *limits,
+                              pawl_loaded *out, pawl_error *err);
 /* The workflow object on top of L's stack, which is popped: inline, unless it
  * came from a file that pawl_host_load_file would load to the same thing. */
 pawl_code pawl_host_load_stack(pawl_host *host, struct lua_State *L,
                                pawl_loaded *out, pawl_error *err);
+/* Was it loaded with limits? */
+int pawl_host_is_limited(int ref);
+/* And runs in a process of its own? */
+int pawl_host_is_isolated(const pawl_host *host, int ref);
 void pawl_host_unload(pawl_host *host, int ref);
 
 /* ---- running ---- */
@@ -170,6 +190,7 @@ typedef struct pawl_services {
   X(data)   /* the token's own: JSON object; empty: {} */   \
   X(event)  /* JSON; at NULL: nil */                        \
   X(output) /* UNDO: JSON; at NULL: nil */                  \
+  X(error)  /* JSON: what led here; at NULL: nil */         \
   X(tenant) X(correlation) /* at NULL: nil */               \
   X(vars) X(input)         /* JSON; vars an object */
 /* clang-format on */
@@ -231,6 +252,8 @@ pawl_code pawl_host_begin(pawl_host *host, const pawl_call *call,
                           pawl_result *result, pawl_run **waiting,
                           pawl_error *err);
 const pawl_await *pawl_run_await(const pawl_run *run);
+/* Can it not go on? Then resuming it says why. */
+int pawl_run_is_lost(const pawl_run *run);
 /* Goes on with it; returns as pawl_host_begin does. `events`: of the
  * descriptor that are ready; 0: its time has passed. `why`, when not NULL, is
  * raised from ctx.await instead. */

@@ -14,6 +14,7 @@
 
 #include "../base/clock.h"
 #include "host.h"
+#include "meter.h"
 
 enum {
   PAWL_ANCHOR_CATCH = 1, /* the message handler */
@@ -50,8 +51,10 @@ typedef struct pawl_catch {
 } pawl_catch;
 
 typedef struct pawl_ctx pawl_ctx;
-typedef struct pawl_lent
-    pawl_lent; /* a function of the program's: ctx_host.c */
+typedef struct pawl_lent_fn
+    pawl_lent_fn; /* a function of the program's: ctx_host.c */
+typedef struct pawl_lua_cell pawl_lua_cell;
+typedef struct pawl_remote pawl_remote; /* a process: remote.h */
 
 /* A handler under way. They are used again and again, each with its thread,
  * which hangs on the host's table under the run's address. */
@@ -68,20 +71,29 @@ struct pawl_run {
   pawl_await await;
   int events;            /* what pawl_host_resume was told */
   const pawl_error *why; /* NULL, save while it is resumed */
-  int is_stopped;        /* as the engine is interrupted; where */
+  pawl_code is_stopped;  /* INTERRUPTED: as the engine is; NOMEM: as memory is
+                           short; and where */
   char stopped_at[128];
-  int asking;      /* the function lent that is asked, or waited for, from
+  int asking;       /* the function lent that is asked, or waited for, from
                             1 on; 0: none */
-  pawl_buf *asked; /* what it is asked: on the thread's stack */
-  int nasked;      /* how many were, of this attempt */
+  pawl_buf *asked;  /* what it is asked: on the thread's stack */
+  int nasked;       /* how many were, of this attempt */
+  pawl_share share; /* of its limits, while it waits */
   pawl_call own;
   pawl_buf text;   /* of `own` */
-  pawl_buf before; /* while its results are taken */
+  pawl_buf before; /* while its results are taken; of one in a process, what it
+                      asks for */
   pawl_result kept;
+  /* of one that runs in a process */
+  pawl_remote *remote; /* NULL: it runs here */
+  int64_t serial, left_us;
+  int nlogs;   /* lines of all that it has said */
+  int is_lost; /* as its process has ended, or its state is spoilt */
 };
 
 struct pawl_host {
   pawl_alloc alloc;
+  pawl_ration *ration; /* NULL: none */
   pawl_log log;
   lua_State *L;    /* where Lua is entered */
   lua_State *main; /* always alive: for what cannot raise */
@@ -100,8 +112,18 @@ struct pawl_host {
   pawl_run *runs, *idle;
   pawl_catch *caught; /* of the innermost protected call */
   pawl_buf warning;   /* pieces of a Lua warning */
-  pawl_lent *lent;    /* functions of the program's */
+  pawl_lent_fn *lent; /* functions of the program's */
   int nlent, lent_cap;
+  pawl_host *parent;     /* of a cell's; NULL: it is the engine's */
+  pawl_meter *meter;     /* NULL: trusted */
+  pawl_host *next_old;   /* of a cell's that are spoilt */
+  pawl_lua_cell **cells; /* NULL where one was unloaded */
+  int ncells, cells_cap;
+  /* In a process of its own: the text of a module that lies beside the file
+   * which is loaded. PAWL_NOTFOUND: there is none. NULL: it looks itself. */
+  pawl_code (*fetch)(void *ud, const char *module, pawl_buf *out,
+                     pawl_error *err);
+  void *fetch_ud;
 };
 
 /* anchors.c */
@@ -137,6 +159,9 @@ int pawl_catch_value(lua_State *L); /* its function */
 void pawl_catch_status(pawl_catch *caught, lua_State *L, int status);
 /* Fills err->message from Lua's text; "file:line: " in front goes to where. */
 void pawl_catch_text(pawl_catch *caught, const char *text, int is_located);
+/* What becomes of it when a limit was met, whatever else the code has made of
+ * that. */
+void pawl_catch_limit(const pawl_host *host, pawl_catch *caught);
 /* Is another attempt in vain? The same values would be refused again, the
  * same call be wrong again, and what is damaged stays so. */
 int pawl_catch_is_for_good(pawl_code code);
@@ -151,13 +176,47 @@ const char *pawl_host_short_path(const char *path);
 /* Appends the file's bytes. PAWL_INVALID: a folder, a pipe or a device;
  * PAWL_LIMIT: larger than PAWL_MAX_SOURCE. */
 pawl_code pawl_source_read(const char *path, pawl_buf *out, pawl_error *err);
+/* Is it dotted words of letters, digits, "_" and "-", and so leads nowhere but
+ * into a folder? */
+int pawl_source_is_module(const char *name);
+/* Appends the source of a module that lies in the folder of a file which is
+ * not trusted. PAWL_NOTFOUND: it is not there, or that is no module's name;
+ * PAWL_INVALID: it is no file, or a link leads out of the folder. */
+pawl_code pawl_source_read_module(const char *folder, const char *name,
+                                  pawl_buf *text, pawl_error *err);
 /* SHA-256 of the file in hex; 0: it cannot be read. */
 int pawl_source_hash(const char *path, char hex[65]);
 /* A source is stored as text: UTF-8 without zero bytes, and no bytecode. */
 pawl_code pawl_source_check(const char *name, pawl_str text, pawl_error *err);
+/* PAWL_LIMIT: with limited trust sources of that size are not compiled. */
+pawl_code pawl_source_check_size(const pawl_host *host, const char *name,
+                                 size_t len, pawl_error *err);
+/* How often it says `break` and `goto`, be it in a comment. */
+int pawl_source_count_jumps(pawl_str text);
 /* What Lua compiles of it: no byte order mark, and an empty first line for a
  * "#!", so that lines keep their numbers. */
 pawl_str pawl_source_lua(pawl_str text);
+
+/* load.c */
+/* In this very host; text with the bundle whose texts it runs. */
+pawl_code pawl_load_own_file(pawl_host *host, const char *path,
+                             pawl_loaded *out, pawl_error *err);
+pawl_code pawl_load_own_text(pawl_host *host, const char *name, pawl_str text,
+                             pawl_str bundle, pawl_loaded *out,
+                             pawl_error *err);
+void pawl_load_forget(pawl_host *host, int ref);
+/* What a definition is called in messages. */
+void pawl_copy_file(pawl_loaded *out, const char *name);
+
+/* host.c; cells are cell.c's */
+pawl_code pawl_host_open_limited(pawl_host *parent, const pawl_limits *limits,
+                                 pawl_host **out, pawl_error *err);
+/* One without a state: for cells alone, which lend and log by way of it. */
+pawl_code pawl_host_open_bare(const pawl_host_options *options,
+                              pawl_host **out, pawl_error *err);
+void pawl_host_unmake(pawl_host *host);
+/* Closes the private state, and runs nothing of it. */
+void pawl_host_close_state(pawl_host *host);
 
 /* require.c */
 /* Globals of the definition's chunks: the state's, with its own `require`.
@@ -179,13 +238,34 @@ void pawl_record_set_field(lua_State *L, int rec, int part, int name);
  * at idx, its second behind it. Raises errors of memory. */
 pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx);
 
-/* run.c */
+/* run.c; as pawl_host_begin, _resume and _abandon, in this very host */
+pawl_code pawl_run_begin(pawl_host *host, const pawl_call *call, int may_wait,
+                         pawl_result *result, pawl_run **waiting,
+                         pawl_error *err);
+pawl_code pawl_run_resume(pawl_run **waiting, int events,
+                          const pawl_error *why, pawl_result *result,
+                          pawl_error *err);
+void pawl_run_abandon(pawl_run *waiting);
+/* H15: a limit was met in this state, which is closed next. */
+void pawl_run_lose_all(pawl_host *host);
+/* Says so, in place of resuming one that is lost. */
+pawl_code pawl_run_tell_lost(pawl_run **waiting, pawl_result *result,
+                             pawl_error *err);
+/* Copies what it was called with: that is the caller's no longer. */
+pawl_code pawl_run_keep_call(pawl_run *run, pawl_error *err);
 /* Abandons what waits, and frees all runs. */
 void pawl_host_free_runs(pawl_host *host);
 
 /* ctx_host.c */
 /* Tells the function that the run waits for, if any, that it waits no more. */
 void pawl_host_forget_asked(pawl_run *run);
+/* For a handler in a process: what ctx.host.NAME does once it has its input.
+ * `number`: the how many-th that the handler calls. */
+pawl_code pawl_host_ask_lent(pawl_run *run, const char *name, pawl_str input,
+                             int number, int again, int waits, char **out,
+                             pawl_error *err);
+/* Name i of those that are lent; NULL: so many there are not. */
+const char *pawl_host_lent_name(const pawl_host *host, int i);
 /* Gives all functions back that were lent. */
 void pawl_host_return_lent(pawl_host *host);
 
@@ -196,6 +276,9 @@ void pawl_bound_open(pawl_host *host, lua_State *L);
 /* Around the loading of a file. */
 void pawl_bound_begin(pawl_host *host);
 void pawl_bound_end(pawl_host *host);
+/* From within an allocation of a private state: a handler that runs there is
+ * looked at with its next instruction. */
+void pawl_bound_look_soon(const pawl_host *host);
 
 /* ctx.c */
 /* Makes the metatables; once for each host. Raises. */

@@ -53,7 +53,10 @@ static int push_main(lua_State *L, loading *l) {
   int ok =
       pawl_require_push_chunk(L, AT_REC, pawl_buf_str(&l->out->source), chunk);
   lua_remove(L, -2);
-  if (!ok) pawl_catch_text(&l->caught, lua_tostring(L, -1), 1);
+  if (!ok && lua_type(L, -1) == LUA_TSTRING)
+    pawl_catch_text(&l->caught, lua_tostring(L, -1), 1);
+  else if (!ok) /* a limit, of which more is said behind all that */
+    pawl_catch_status(&l->caught, L, LUA_ERRRUN);
   return ok;
 }
 
@@ -168,24 +171,54 @@ static int missing_module(lua_State *L, loading *l, const char *module) {
   return 0;
 }
 
+/* Pushes what is in *text, if that came about. */
+static int push_text(lua_State *L, loading *l, pawl_buf *text) {
+  if (l->caught.rc == PAWL_OK)
+    l->caught.rc = pawl_buf_check(text, l->caught.err);
+  if (l->caught.rc != PAWL_OK) return 0;
+  lua_pushlstring(L, text->at ? text->at : "", text->len);
+  pawl_buf_deinit(text);
+  return 1;
+}
+
+/* Of a module whose file has to be found first. PAWL_NOTFOUND: there is
+ * none. */
+static pawl_code read_found(lua_State *L, const loading *l, int name,
+                            pawl_buf *text) {
+  push_led_path(L, l);
+  pawl_require_find(L, name);
+  const char *path = lua_tostring(L, -1);
+  if (!path) return PAWL_NOTFOUND;
+  MUST(pawl_source_read(path, text, l->caught.err));
+  return pawl_source_check(path, pawl_buf_str(text), l->caught.err);
+}
+
+/* With limits it is looked for where `require` does, beside the file. */
+static pawl_code read_module(lua_State *L, loading *l, int name,
+                             pawl_buf *text) {
+  pawl_host *host = l->host;
+  pawl_error *err = l->caught.err;
+  const char *module = lua_tostring(L, name);
+  if (host->fetch) return host->fetch(host->fetch_ud, module, text, err);
+  if (!host->meter) return read_found(L, l, name, text);
+  if (!l->folder) return PAWL_NOTFOUND;
+  lua_rawgeti(L, AT_REC, PAWL_REC_FOLDER);
+  return pawl_source_read_module(lua_tostring(L, -1), module, text, err);
+}
+
 /* Pushes the text of the module named on top, found as `require` would; 0:
  * reported. */
 static int push_module_text(lua_State *L, loading *l) {
   int name = lua_gettop(L);
   const char *module = lua_tostring(L, name);
   if (l->bundle.len) return missing_module(L, l, module);
-  push_led_path(L, l);
-  pawl_require_find(L, name);
-  if (!lua_isstring(L, -1)) return missing_module(L, l, module);
   pawl_buf *text = pawl_host_push_own_buf(l->host, L);
-  l->caught.rc = pawl_source_read(lua_tostring(L, -2), text, l->caught.err);
+  l->caught.rc = read_module(L, l, name, text);
+  if (l->caught.rc == PAWL_NOTFOUND) return missing_module(L, l, module);
   if (l->caught.rc == PAWL_OK)
-    l->caught.rc = pawl_source_check(lua_tostring(L, -2), pawl_buf_str(text),
-                                     l->caught.err);
-  if (l->caught.rc != PAWL_OK) return 0;
-  lua_pushlstring(L, text->at ? text->at : "", text->len);
-  pawl_buf_deinit(text);
-  return 1;
+    l->caught.rc =
+        pawl_source_check_size(l->host, module, text->len, l->caught.err);
+  return push_text(L, l, text);
 }
 
 /* Fills the record's sources with what the bundle names and was not given.
@@ -224,17 +257,35 @@ static void forget_fresh(lua_State *L) {
   }
 }
 
+/* With limits there is nothing but the bundle: what it found beside its file
+ * has to be there, or it would not run from the store. */
+static int check_bundled(lua_State *L, loading *l) {
+  if (!l->host->meter) return 1;
+  lua_rawgeti(L, AT_REC, PAWL_REC_FRESH);
+  lua_pushnil(L);
+  if (!lua_next(L, -2)) {
+    lua_pop(L, 1);
+    return 1;
+  }
+  l->caught.rc = pawl_fail_hint(
+      l->caught.err, PAWL_DEFINITION, "bundle = { \"its.name\" }",
+      "module '%s' is not in the workflow's bundle, which limited trust needs",
+      lua_tostring(L, -2));
+  pawl_error_where(l->caught.err, "%s", l->name);
+  return 0;
+}
+
 /* The bundle is known only when the file has run. Then it runs once more,
  * with the very texts that will be stored: what runs here is what runs from
  * the store. */
 static int run_with_bundle(lua_State *L, loading *l) {
   int added = 0;
   if (!run_file(L, l) || !gather(L, l, &added)) return 0;
-  if (added == 0) return 1;
+  if (added == 0) return check_bundled(L, l);
   forget_fresh(L);
   lua_rawgeti(L, AT_REC, PAWL_REC_SOURCES);
   new_record(L, l, lua_gettop(L));
-  return run_file(L, l);
+  return run_file(L, l) && check_bundled(L, l);
 }
 
 static pawl_code encode_part(lua_State *L, loading *l, int part,
@@ -250,7 +301,8 @@ static pawl_code encode_part(lua_State *L, loading *l, int part,
 static pawl_code keep(lua_State *L, loading *l) {
   pawl_loaded *out = l->out;
   pawl_error *err = l->caught.err;
-  MUST(pawl_luajson_encode(L, AT_GRAPH, "graph", 0, &out->graph, err));
+  size_t most = l->host->meter ? l->host->max_bytes : 0;
+  MUST(pawl_luajson_encode(L, AT_GRAPH, "graph", most, &out->graph, err));
   MUST(encode_part(L, l, PAWL_REC_SOURCES, "bundle", &out->bundle));
   MUST(encode_part(L, l, PAWL_REC_OTHERS, "others", &out->others));
   assert(lua_istable(L, AT_REC) && lua_istable(L, AT_HANDLERS));
@@ -295,7 +347,7 @@ static int load_body(lua_State *L) {
 }
 
 /* The name for messages: short, and without what says nothing. */
-static void set_file(pawl_loaded *out, const char *name) {
+void pawl_copy_file(pawl_loaded *out, const char *name) {
   size_t len = strlen(name), room = sizeof out->file - 1;
   if (len > room) {
     const char *base = strrchr(name, '/');
@@ -334,32 +386,40 @@ static pawl_code load_source(pawl_host *host, loading *l, pawl_code rc,
   l->caught.script = PAWL_DEFINITION;
   TRY(pawl_source_check(l->name, pawl_buf_str(&l->out->source),
                         l->caught.err));
-  set_file(l->out, l->name);
-  pawl_bound_begin(host);
+  pawl_copy_file(l->out, l->name);
+  if (!host->meter) pawl_bound_begin(host);
   rc = pawl_host_protect(host, host->L, load_body, l, 0, 0, &l->caught);
-  pawl_bound_end(host);
+  if (!host->meter) pawl_bound_end(host);
 out:
   if (rc != PAWL_OK) pawl_loaded_deinit(l->out);
   return rc;
 }
 
-pawl_code pawl_host_load_file(pawl_host *host, const char *path,
-                              pawl_loaded *out, pawl_error *err) {
+static pawl_code check_size(const pawl_host *host, const loading *l,
+                            pawl_code rc, pawl_error *err) {
+  if (rc != PAWL_OK) return rc;
+  return pawl_source_check_size(host, l->name,
+                                l->out->source.len + l->bundle.len, err);
+}
+
+pawl_code pawl_load_own_file(pawl_host *host, const char *path,
+                             pawl_loaded *out, pawl_error *err) {
   loading l = {.name = pawl_host_short_path(path), .out = out};
   begin_loaded(host, out);
   pawl_code rc = pawl_source_read(path, &out->source, err);
   set_folder(&l, path);
-  return load_source(host, &l, rc, err);
+  return load_source(host, &l, check_size(host, &l, rc, err), err);
 }
 
-pawl_code pawl_host_load_text(pawl_host *host, const char *name, pawl_str text,
-                              pawl_str bundle, pawl_loaded *out,
-                              pawl_error *err) {
+pawl_code pawl_load_own_text(pawl_host *host, const char *name, pawl_str text,
+                             pawl_str bundle, pawl_loaded *out,
+                             pawl_error *err) {
   loading l = {.name = pawl_host_short_path(name), .out = out};
   if (!pawl_str_eqz(bundle, "{}")) l.bundle = bundle;
   begin_loaded(host, out);
   pawl_buf_adds(&out->source, text);
-  return load_source(host, &l, pawl_buf_check(&out->source, err), err);
+  pawl_code rc = pawl_buf_check(&out->source, err);
+  return load_source(host, &l, check_size(host, &l, rc, err), err);
 }
 
 /* ---- a workflow object of the host's own ---- */
@@ -451,12 +511,12 @@ static void try_origin(pawl_host *host, const char *path, pawl_loaded *out) {
   pawl_error spare;
   pawl_catch ignored = {.script = PAWL_SCRIPT, .err = &spare};
   comparison c = {.host = host};
-  if (pawl_host_load_file(host, path, &file, NULL) != PAWL_OK) return;
+  if (pawl_load_own_file(host, path, &file, NULL) != PAWL_OK) return;
   c.refs[0] = out->ref;
   c.refs[1] = file.ref;
   if (pawl_str_eq(pawl_buf_str(&file.graph), pawl_buf_str(&out->graph)))
     pawl_host_protect(host, host->L, compare_body, &c, 0, 0, &ignored);
-  pawl_host_unload(host, file.ref);
+  pawl_load_forget(host, file.ref);
   if (c.same) {
     file.ref = out->ref;
     pawl_loaded_deinit(out);
@@ -472,7 +532,7 @@ static int stack_body(lua_State *L) {
   lua_pushnil(L);
   lua_insert(L, AT_REC); /* the object is at AT_OBJECT now */
   if (!take_apart(L, l)) return 0;
-  set_file(l->out, luaL_tolstring(L, AT_FILE, NULL));
+  pawl_copy_file(l->out, luaL_tolstring(L, AT_FILE, NULL));
   lua_pop(L, 1);
   new_record(L, l, 0);
   l->caught.rc = keep(L, l);
@@ -510,7 +570,7 @@ pawl_code pawl_host_load_stack(pawl_host *host, struct lua_State *L,
   return PAWL_OK;
 }
 
-void pawl_host_unload(pawl_host *host, int ref) {
+void pawl_load_forget(pawl_host *host, int ref) {
   /* On the main thread, and an existing key: cannot raise. */
   if (ref < 0 || !lua_checkstack(host->main, 3)) return;
   lua_pushnil(host->main);

@@ -48,7 +48,7 @@ void pawl_host_lead_path(lua_State *L, const char *folder) {
 /* In a private state handlers may require a module at any time, so the path
  * follows the definition that runs. */
 void pawl_host_use_folder(pawl_host *host, lua_State *L, int ref) {
-  if (!host->is_private || host->path_ref == ref) return;
+  if (!host->is_private || host->meter || host->path_ref == ref) return;
   pawl_host_push_anchor(host, L, PAWL_ANCHOR_DEFS + ref);
   if (lua_istable(L, -1))
     lua_rawgeti(L, -1, PAWL_REC_FOLDER);

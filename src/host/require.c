@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "host_internal.h"
+#include "limited.h"
+#include "toll.h"
 
 void pawl_record_push_field(lua_State *L, int rec, int part, int name) {
   if (lua_rawgeti(L, rec, part) != LUA_TTABLE) return;
@@ -21,14 +23,54 @@ void pawl_record_set_field(lua_State *L, int rec, int part, int name) {
   lua_pop(L, 2);
 }
 
+/* ---- compiling ---- */
+
+enum {
+  PIECE = 64, /* bytes that are compiled between two looks at the clock */
+  MOST_JUMPS = 5000 /* that may wait for their labels all at once */
+};
+
+/* No hook sees the compiler. It walks lists again and again: a chain of
+ * `elseif` or of `or`, the locals of all functions around a name. So what it
+ * reads is handed out piece by piece, each paid for, and it is stopped where a
+ * hook would have. */
+static const char *read_piece(lua_State *L, void *ud, size_t *size) {
+  pawl_str *left = ud;
+  const char *at = left->at;
+  *size = left->len < PIECE ? left->len : PIECE;
+  left->at += *size;
+  left->len -= *size;
+  pawl_toll_spend(L, *size);
+  pawl_toll_look(L);
+  return at;
+}
+
+/* A label takes all jumps that wait for it, each out of the list of all that
+ * wait: that is one piece, however many they are. */
+static int compile_limited(lua_State *L, pawl_str text, const char *chunk) {
+  if (pawl_source_count_jumps(text) <= MOST_JUMPS)
+    return lua_load(L, read_piece, &text, chunk, "t");
+  lua_pushfstring(
+      L,
+      "%s: there are more than %d `break` and `goto`: make modules "
+      "of it",
+      chunk + 1, MOST_JUMPS);
+  return LUA_ERRSYNTAX;
+}
+
 int pawl_require_push_chunk(lua_State *L, int rec, pawl_str text,
                             const char *chunk) {
   text = pawl_source_lua(text);
-  if (luaL_loadbufferx(L, text.at, text.len, chunk, "t") != LUA_OK) return 0;
+  int status = pawl_meter_of(L)
+                   ? compile_limited(L, text, chunk)
+                   : luaL_loadbufferx(L, text.at, text.len, chunk, "t");
+  if (status != LUA_OK) return 0;
   lua_rawgeti(L, rec, PAWL_REC_ENV);
   lua_setupvalue(L, -2, 1);
   return 1;
 }
+
+/* ---- modules ---- */
 
 /* Its address stands for a module of the bundle while that loads. */
 static const char under_way = 0;
@@ -128,6 +170,70 @@ static int require_other(lua_State *L) {
   return lua_gettop(L) - 5;
 }
 
+/* ---- with limits ---- */
+
+/* pawl, as scripts see it. */
+static int require_pawl(lua_State *L) {
+  static const char key = 0;
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE) return 1;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "pawl");
+  lua_call(L, 1, 1);
+  lua_getfield(L, -1, "json");
+  pawl_limited_freeze(L);
+  lua_setfield(L, -2, "json");
+  pawl_limited_freeze(L);
+  lua_pushvalue(L, -1);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+  return 1;
+}
+
+/* Pushes the module's text, of a file beside the workflow's; where this is a
+ * process of its own, the host that it works for has looked. 0: there is
+ * none. */
+static int push_text_beside(lua_State *L) {
+  pawl_error err;
+  pawl_host *host = pawl_meter_of(L)->host;
+  const char *name = lua_tostring(L, 1);
+  if (lua_rawgeti(L, 2, PAWL_REC_OTHERS) != LUA_TTABLE) return 0;
+  if (!host->fetch && lua_rawgeti(L, 2, PAWL_REC_FOLDER) != LUA_TSTRING)
+    return 0;
+  const char *folder = lua_tostring(L, -1); /* held by the record */
+  pawl_buf *text = pawl_host_push_buf(L);
+  pawl_code rc = host->fetch
+                     ? host->fetch(host->fetch_ud, name, text, &err)
+                     : pawl_source_read_module(folder, name, text, &err);
+  if (rc == PAWL_NOTFOUND) return 0;
+  if (rc == PAWL_OK) rc = pawl_buf_check(text, &err);
+  if (rc == PAWL_OK) rc = pawl_source_check_size(host, name, text->len, &err);
+  if (rc != PAWL_OK) {
+    pawl_host_push_error(L, &err);
+    return lua_error(L);
+  }
+  pawl_toll_need(L, text->len);
+  lua_pushlstring(L, text->at ? text->at : "", text->len);
+  pawl_buf_deinit(text);
+  return 1;
+}
+
+static int require_limited(lua_State *L) {
+  const char *name = lua_tostring(L, 1);
+  if (strcmp(name, "pawl") == 0) return require_pawl(L);
+  if (!push_text_beside(L))
+    return luaL_error(L,
+                      "module '%s' is not there: a workflow of limited trust "
+                      "has `pawl` and the modules of its own bundle",
+                      name);
+  lua_replace(L, 3);
+  lua_settop(L, 3);
+  /* what it used is to be in its bundle, too */
+  lua_pushboolean(L, 1);
+  pawl_record_set_field(L, 2, PAWL_REC_FRESH, 1);
+  return require_bundled(L);
+}
+
+/* ---- require ---- */
+
 /* require(name) in a workflow's file and in the modules of its bundle */
 static int require(lua_State *L) {
   luaL_checkstring(L, 1);
@@ -140,6 +246,7 @@ static int require(lua_State *L) {
   pawl_record_push_field(L, 2, PAWL_REC_SOURCES, 1);
   if (lua_isstring(L, -1)) return require_bundled(L);
   lua_settop(L, 2);
+  if (pawl_meter_of(L)) return require_limited(L);
   if (lua_rawgeti(L, 2, PAWL_REC_OTHERS) == LUA_TTABLE) {
     note_other(L);
     note_fresh(L);
@@ -154,6 +261,15 @@ void pawl_require_set_env(lua_State *L, int rec) {
   lua_pushcclosure(L, require, 1);
   lua_setfield(L, -2, "require");
   lua_createtable(L, 0, 2);
+  if (pawl_meter_of(L)) { /* what it sets is its own */
+    pawl_limited_push_globals(L);
+    lua_setfield(L, -2, "__index");
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
+    lua_setmetatable(L, -2);
+    lua_rawseti(L, rec, PAWL_REC_ENV);
+    return;
+  }
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
   lua_pushvalue(L, -1);
   lua_setfield(L, -3, "__index");

@@ -82,6 +82,16 @@ static pawl_code take_items(pawl_run *run, lua_State *L, int idx) {
     pawl_error_where(err, "items");
     return PAWL_LIMIT;
   }
+  if (run->host->meter &&
+      lua_rawlen(L, idx) > (size_t)run->host->meter->limits->effects) {
+    pawl_fail_hint(
+        err, PAWL_LIMIT, "who runs it may allow more, by its `trust`",
+        "`items` returned %zu items; with limited trust %d are the "
+        "most",
+        (size_t)lua_rawlen(L, idx), run->host->meter->limits->effects);
+    pawl_error_where(err, "items");
+    return PAWL_LIMIT;
+  }
   MUST(take_value(run, L, idx, "items", max_items_bytes(run->host)));
   if (out->at[0] == '[') return PAWL_OK;
   if (out->len == 2) { /* {} in Lua is an empty list too */

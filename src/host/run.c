@@ -31,7 +31,9 @@ static int is_callable(lua_State *L) {
 /* Pushes the function; 0: there is none, and what is pushed does not count. */
 static int push_handler(pawl_run *run, lua_State *L) {
   const pawl_call *call = run->call;
-  pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_DEFS + call->ref);
+  /* a cell has one definition */
+  pawl_host_push_anchor(run->host, L,
+                        PAWL_ANCHOR_DEFS + (run->host->meter ? 0 : call->ref));
   if (!lua_istable(L, -1)) return 0;
   lua_rawgeti(L, -1, PAWL_REC_HANDLERS);
   lua_pushstring(L, call->node);
@@ -50,8 +52,10 @@ static int after(lua_State *L, int status, lua_KContext context) {
   run->is_over = 1;
   if (run->is_stopped) { /* whatever it made of that */
     run->caught.rc = pawl_fail_hint(
-        run->caught.err, PAWL_INTERRUPTED, "it is tried again later",
-        "the handler was stopped: its engine was interrupted");
+        run->caught.err, run->is_stopped, "it is tried again later",
+        run->is_stopped == PAWL_NOMEM
+            ? "the handler was stopped: its engine has used what memory it may"
+            : "the handler was stopped: its engine was interrupted");
     pawl_copy_text(run->caught.err->where, sizeof run->caught.err->where,
                    run->stopped_at);
     return 0;
@@ -95,6 +99,17 @@ static int body(lua_State *L) {
 }
 
 /* ---- runs and their threads ---- */
+
+/* The engine is inside, whichever state it is that runs. */
+static void enter(pawl_host *host) {
+  host->running++;
+  if (host->parent) host->parent->running++;
+}
+
+static void leave(pawl_host *host) {
+  host->running--;
+  if (host->parent) host->parent->running--;
+}
 
 /* (run): a thread for it */
 static int make_thread(lua_State *L) {
@@ -169,10 +184,59 @@ static void give_back(pawl_run *run) {
   run->host->idle = run;
 }
 
+/* Ends one that waits. */
+void pawl_run_abandon(pawl_run *run) {
+  pawl_host *host = run->host;
+  if (run->is_lost) {
+    give_back(run);
+    return;
+  }
+  assert(run->waits && run->co);
+  enter(host); /* what its variables do when they are closed */
+  pawl_host_forget_asked(run);
+  pawl_ctx_end(run->ctx);
+  end_thread(run);
+  leave(host);
+  give_back(run);
+}
+
+void pawl_run_lose_all(pawl_host *host) {
+  enter(host); /* what the program is told */
+  for (pawl_run *run = host->runs; run; run = run->next) {
+    run->co = NULL;
+    if (!run->waits) continue;
+    run->is_lost = 1;
+    pawl_host_forget_asked(run);
+    pawl_ctx_end(run->ctx);
+    run->ctx = NULL;
+  }
+  leave(host);
+}
+
+int pawl_run_is_lost(const pawl_run *run) {
+  return run->is_lost;
+}
+
+pawl_code pawl_run_tell_lost(pawl_run **waiting, pawl_result *result,
+                             pawl_error *err) {
+  pawl_error spare;
+  pawl_run *run = *waiting;
+  if (!err) err = &spare;
+  pawl_code rc = pawl_meter_fail(run->host->meter, err);
+  if (rc == PAWL_LIMIT) { /* another's */
+    rc = err->code = PAWL_SCRIPT;
+    pawl_error_prefix(err, "it waited where another handler took too much");
+  }
+  pawl_result_clear(result);
+  give_back(run);
+  *waiting = NULL;
+  return rc;
+}
+
 void pawl_host_free_runs(pawl_host *host) {
   while (host->runs) {
     pawl_run *run = host->runs;
-    if (run->waits && host->pid == getpid()) pawl_host_abandon(run);
+    if (run->waits && host->pid == getpid()) pawl_run_abandon(run);
     host->runs = run->next;
     pawl_buf_deinit(&run->text);
     pawl_buf_deinit(&run->before);
@@ -188,7 +252,7 @@ void pawl_host_free_runs(pawl_host *host) {
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 
 /* The call is the caller's no longer. Each text has a zero behind it. */
-static pawl_code keep_call(pawl_run *run, pawl_error *err) {
+pawl_code pawl_run_keep_call(pawl_run *run, pawl_error *err) {
   pawl_str *strs[] = {PAWL_CALL_TEXTS(PLACE)};
   const char **names[] = {PAWL_CALL_NAMES(PLACE)};
   size_t at = 0;
@@ -234,26 +298,38 @@ static int describe_yield(lua_State *L) {
 
 static void end_yielded(pawl_run *run) {
   pawl_host *host = run->host;
+  if (host->meter && host->meter->met) { /* H15 */
+    run->co = NULL;
+    return;
+  }
   pawl_catch caught = run->caught;
   pawl_host_protect(host, host->L, describe_yield, run, 0, 0, &caught);
   if (run->caught.rc == PAWL_OK) run->caught.rc = caught.rc;
   end_thread(run);
 }
 
-/* Runs the handler until it ends or waits, `nargs` values on its thread. */
-static void resume(pawl_run *run, int nargs) {
+/* Runs the handler until it ends or waits, `nargs` values on its thread.
+ * `share`: what it has left of its limits; NULL: it begins. */
+static void resume(pawl_run *run, int nargs, const pawl_share *share) {
   pawl_host *host = run->host;
   pawl_catch *outer = host->caught;
   int n, status;
   assert(!host->run && !host->serving && !host->running); /* H7 */
   assert(run->co && run->call && run->result);
-  run->waits = run->is_stopped = 0;
+  run->waits = 0;
+  run->is_stopped = PAWL_OK;
   run->stopped_at[0] = '\0';
   host->run = run;
   host->caught = &run->caught;
-  host->running++;
+  enter(host);
+  if (host->meter) {
+    pawl_meter_begin(host->meter, run->co, share);
+    host->meter->interrupted = host->interrupted;
+  }
   status = lua_resume(run->co, host->L, nargs, &n);
+  if (host->meter && host->meter->met) run->waits = 0; /* H9 */
   if (status == LUA_YIELD && run->waits) {
+    if (host->meter) pawl_meter_keep(host->meter, &run->share);
     lua_pop(run->co, n);
     goto out;
   }
@@ -269,7 +345,12 @@ static void resume(pawl_run *run, int nargs) {
   }
 out:
   assert(host->running == 1 && !host->serving); /* H6 */
-  host->running--;
+  if (host->meter) {
+    pawl_catch_limit(host, &run->caught);
+    host->meter->interrupted = NULL;
+    pawl_meter_end(host->meter);
+  }
+  leave(host);
   host->caught = outer;
   host->run = NULL;
 }
@@ -280,9 +361,9 @@ static pawl_code stopped(pawl_run *run, pawl_result *result,
   pawl_code rc = run->caught.rc;
   *waiting = NULL;
   if (run->waits && run->call != &run->own &&
-      keep_call(run, run->caught.err) != PAWL_OK) {
+      pawl_run_keep_call(run, run->caught.err) != PAWL_OK) {
     pawl_fail(err, PAWL_NOMEM, "not enough memory for a handler that waits");
-    pawl_host_abandon(run);
+    pawl_run_abandon(run);
     pawl_result_drop_effects(result);
     return PAWL_NOMEM;
   }
@@ -298,18 +379,13 @@ static pawl_code stopped(pawl_run *run, pawl_result *result,
   return rc;
 }
 
-static pawl_code start(pawl_host *host, const pawl_call *call,
-                       pawl_result *result, int may_wait, pawl_run **waiting,
-                       pawl_error *err) {
+pawl_code pawl_run_begin(pawl_host *host, const pawl_call *call, int may_wait,
+                         pawl_result *result, pawl_run **waiting,
+                         pawl_error *err) {
   pawl_error spare;
   pawl_run *run;
   spare.code = PAWL_OK;
   if (!err) err = &spare;
-  pawl_result_clear(result);
-  *waiting = NULL;
-  if (host->running)
-    return pawl_fail(err, PAWL_MISUSE,
-                     "a handler of this engine is running already");
   MUST(take_run(host, &run, err));
   run->call = call;
   run->result = result;
@@ -317,37 +393,26 @@ static pawl_code start(pawl_host *host, const pawl_call *call,
       (pawl_catch){.script = PAWL_SCRIPT, .err = err, .result = result};
   run->may_wait = may_wait;
   run->asking = run->nasked = 0;
-  run->is_over = 0;
+  run->is_over = run->is_lost = 0;
   lua_pushcfunction(run->co, body);
   lua_pushlightuserdata(run->co, run);
-  resume(run, 1);
+  resume(run, 1, NULL);
   return stopped(run, result, waiting, err);
-}
-
-pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
-                        pawl_result *result, pawl_error *err) {
-  pawl_run *waiting;
-  return start(host, call, result, 0, &waiting, err);
-}
-
-pawl_code pawl_host_begin(pawl_host *host, const pawl_call *call,
-                          pawl_result *result, pawl_run **waiting,
-                          pawl_error *err) {
-  return start(host, call, result, 1, waiting, err);
 }
 
 const pawl_await *pawl_run_await(const pawl_run *run) {
   return &run->await;
 }
 
-pawl_code pawl_host_resume(pawl_run **waiting, int events,
-                           const pawl_error *why, pawl_result *result,
-                           pawl_error *err) {
+pawl_code pawl_run_resume(pawl_run **waiting, int events,
+                          const pawl_error *why, pawl_result *result,
+                          pawl_error *err) {
   pawl_error spare;
   pawl_run *run = *waiting;
+  const pawl_host *host = run->host;
   spare.code = PAWL_OK;
   if (!err) err = &spare;
-  if (run->host->running)
+  if ((host->parent ? host->parent : host)->running)
     return pawl_fail(err, PAWL_MISUSE,
                      "a handler of this engine is running already");
   assert(run->waits && run->call == &run->own && run->result == &run->kept);
@@ -357,20 +422,7 @@ pawl_code pawl_host_resume(pawl_run **waiting, int events,
   run->caught.rc = PAWL_OK;
   run->events = events;
   run->why = why;
-  resume(run, 0);
+  resume(run, 0, &run->share);
   run->why = NULL;
   return stopped(run, result, waiting, err);
-}
-
-void pawl_host_abandon(pawl_run *waiting) {
-  pawl_host *host;
-  if (!waiting) return;
-  host = waiting->host;
-  assert(waiting->waits && waiting->co);
-  host->running++; /* what its variables do when they are closed */
-  pawl_host_forget_asked(waiting);
-  pawl_ctx_end(waiting->ctx);
-  end_thread(waiting);
-  host->running--;
-  give_back(waiting);
 }

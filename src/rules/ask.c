@@ -1,6 +1,7 @@
 /* Handlers: one is asked, and what comes too late does not count. */
 #include <assert.h>
 
+#include "../value/json.h"
 #include "machine.h"
 
 pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_node *node,
@@ -15,10 +16,55 @@ pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_node *node,
   return PAWL_TIMEOUT;
 }
 
+pawl_code pawl_spend(pawl_decision *d, pawl_quota quota, int64_t n,
+                     pawl_error *err) {
+  int64_t wait_us = -1;
+  pawl_code rc;
+
+  if (!n || !d->def->is_limited) return PAWL_OK;
+  rc = d->world->spend(d->world->ud, d, quota, n, &wait_us, err);
+  if (rc == PAWL_OK) return PAWL_OK;
+  pawl_result_clear(d->result); /* nothing of it counts */
+  d->result->retry_after_us = wait_us;
+  d->result->no_retry = wait_us < 0;
+  return rc;
+}
+
+pawl_code pawl_spend_lines(pawl_decision *d, pawl_code rc, pawl_error *err) {
+  int64_t n = d->lines, wait_us;
+  pawl_error unsaid;
+
+  d->lines = 0;
+  if (rc == PAWL_OK) return pawl_spend(d, PAWL_QUOTA_LOGS, n, err);
+  if (n && d->def->is_limited)
+    (void)d->world->spend(d->world->ud, d, PAWL_QUOTA_LOGS, n, &wait_us,
+                          &unsaid);
+  return rc;
+}
+
+static int64_t count(const pawl_buf *list) {
+  return list->len ? pawl_json_count(pawl_buf_str(list)) : 0;
+}
+
+pawl_code pawl_spend_effects(pawl_decision *d, pawl_error *err) {
+  int64_t starts = count(&d->result->starts);
+  if (!d->def->is_limited) return PAWL_OK;
+  MUST(pawl_spend(d, PAWL_QUOTA_EMITS, count(&d->result->emits), err));
+  return pawl_spend(d, PAWL_QUOTA_STARTS, starts, err);
+}
+
 pawl_code pawl_run_handler(pawl_decision *d, int k, const pawl_node *node,
                            pawl_handler handler, pawl_error *err) {
   pawl_str none = {0};
   return pawl_run_handler_on(d, k, node, handler, none, none, err);
+}
+
+/* What has led to the token's node, or to its undoing. */
+static pawl_str error_of(const pawl_decision *d, const pawl_token *t) {
+  const pawl_buf *own = &pawl_detail_of(t)->error;
+  if (own->len) return pawl_buf_str(own);
+  if (pawl_is_undoing(d)) own = &d->plan.state.undo.error;
+  return own->len ? pawl_buf_str(own) : (pawl_str){NULL, 0};
 }
 
 pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
@@ -32,11 +78,13 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
                      .output = output};
 
   if (!event.at && t->event.len) q.event = pawl_buf_str(&t->event);
+  q.error = error_of(d, t);
   assert(
       !d->plan.waits); /* one at a time: the next would have its variables */
   assert(pawl_tok_live(d, k) && d->turn != PAWL_TURN_LETTERS);
   pawl_result_clear(d->result);
   pawl_code rc = d->world->ask(d->world->ud, d, &q, &d->plan.waits, err);
+  if (!d->plan.waits) rc = pawl_spend_lines(d, rc, err);
   if (pawl_handler_is_pure(handler))
     d->plan.asked = 1;
   else if (rc == PAWL_OK && !d->plan.waits)

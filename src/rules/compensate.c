@@ -168,20 +168,19 @@ static void undone(pawl_decision *d, int k, int64_t seq, int64_t began_us) {
   d->plan.outcome = "undone";
 }
 
-/* Tried again by the node's policy; 1: it has failed for good. */
+/* Tried again by the node's policy, or, where memory stays short, when somebody
+ * has it go on; 1: it has failed for good. */
 static int undo_failed(pawl_decision *d, int k, const pawl_node *node,
                        int64_t seq, const pawl_error *err, int64_t began_us) {
   int64_t delay_us = 0, now = pawl_decision_now(d);
-  pawl_token *t = pawl_tok(d, k);
-  pawl_failure f = {.attempt = t->attempt + 1,
-                    .no_retry = d->result->no_retry,
-                    .passes = pawl_failure_passes(err),
-                    .retry_after_us = d->result->retry_after_us,
-                    .code = pawl_failure_code(err),
-                    .random = pawl_decision_random(d)};
+  pawl_token *t;
+  pawl_failure f = pawl_failure_of(d, k, err);
+  f.routes = 0;
   int to, again = pawl_retry_decide(node, &f, &delay_us, &to) ==
                   PAWL_VERDICT_RETRY;
-  pawl_record *r = pawl_token_record(d, k, again ? "failed" : "undo_failed");
+  const int stands = !again && f.passes == PAWL_PASSES_MEMORY;
+  pawl_record *r =
+      pawl_token_record(d, k, again || stands ? "failed" : "undo_failed");
 
   note_row(r, seq, began_us);
   pawl_plan_error(&r->error, err, d->result);
@@ -190,9 +189,14 @@ static int undo_failed(pawl_decision *d, int k, const pawl_node *node,
   t = pawl_tok(d, k);
   t->changed = 1;
   if (again) {
-    t->attempt = f.attempt;
+    pawl_failure_note(d, k, &f);
     t->due_us = r->due_us = pawl_time_after(now, delay_us);
     d->plan.outcome = "retry";
+    return 0;
+  }
+  if (stands) {
+    pawl_failure_note(d, k, &f);
+    pawl_suspend_token(d, k);
     return 0;
   }
   undoing(d)->failed++;
@@ -219,7 +223,7 @@ static pawl_code run_undo(pawl_decision *d, int k, const pawl_node *node,
   return rc;
 }
 
-void pawl_undo_returned(pawl_decision *d, pawl_code rc, const pawl_error *err,
+void pawl_undo_returned(pawl_decision *d, pawl_code rc, pawl_error *err,
                         int64_t began_us) {
   int k = stands(d), behind, over = 1;
   const pawl_node *node = k < 0 ? NULL : pawl_tok_node(d, k);
@@ -230,6 +234,7 @@ void pawl_undo_returned(pawl_decision *d, pawl_code rc, const pawl_error *err,
   d->plan.ran = 1;
   d->plan.resets = 1;
   d->running_token = pawl_tok(d, k)->no;
+  if (rc == PAWL_OK) rc = pawl_spend_effects(d, err);
   if (rc == PAWL_OK)
     undone(d, k, seq, began_us);
   else

@@ -215,8 +215,7 @@ static void run_token(pawl_decision *d, int k) {
 /* Every token that is active now runs one step; those in need of their own
  * transaction by themselves. */
 static void run_tokens(pawl_decision *d) {
-  int64_t first = pawl_order_first(d, &d->plan.state.tokens,
-                                   pawl_decision_now(d)); /* O3 */
+  int64_t first = pawl_order_first(d, &d->plan.state.tokens); /* O3 */
   int n = d->plan.state.tokens.n, ran = 0, most = n / 4;
 
   /* a decision costs something for each token that is there */
@@ -242,17 +241,18 @@ static void run_tokens(pawl_decision *d) {
 /* When it must be looked at next; 0: now. */
 static int64_t next_look(pawl_decision *d) {
   const pawl_plan *p = &d->plan;
-  int64_t now = pawl_decision_now(d), soonest = PAWL_NEVER;
+  int64_t soonest = PAWL_NEVER;
 
   if (p->state.deadline_us && !pawl_is_undoing(d))
     soonest = p->state.deadline_us;
   for (int k = 0; k < p->state.tokens.n; k++) {
     const pawl_token *t = &p->state.tokens.at[k];
     if (!pawl_token_is_live(t->state)) continue;
-    if (t->state == PAWL_TOKEN_ACTIVE && t->due_us <= now) return 0;
+    if (is_due(d, t)) return 0;
     if (t->due_us && t->due_us < soonest) soonest = t->due_us;
   }
-  if (!p->state.visit && p->state.begin_us > now) return p->state.begin_us;
+  if (!p->state.visit && p->state.begin_us > pawl_decision_now(d))
+    return p->state.begin_us;
   if (!pawl_tokens_live(&p->state.tokens))
     return 0; /* it is to begin, or undo */
   return soonest;
@@ -577,6 +577,7 @@ void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
                           int32_t token, pawl_code rc, pawl_error *err) {
   plan_begin(d);
   int k = returned_token(d, token);
+  rc = pawl_spend_lines(d, rc, err);
   if (handler == PAWL_HANDLER_UNDO) {
     undo_returned(d, k, rc, err);
     return;
@@ -614,7 +615,7 @@ const pawl_node *pawl_decide_next_step(const pawl_decision *d,
     first = d->state.visit ? NULL : &d->def->nodes[d->def->start];
     return first && first->kind == PAWL_KIND_STEP ? first : NULL;
   }
-  int64_t turn = pawl_order_first(d, &d->state.tokens, pawl_decision_now(d));
+  int64_t turn = pawl_order_first(d, &d->state.tokens);
   for (int k = 0; k < d->state.tokens.n; k++) {
     pawl_token *t = &d->state.tokens.at[k];
     if (!is_due(d, t) || !t->node || !pawl_order_may_run(t, turn)) continue;

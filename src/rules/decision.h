@@ -48,6 +48,7 @@ typedef struct pawl_question {
   const pawl_node *node;
   pawl_handler handler;
   pawl_str event, output; /* at NULL: none */
+  pawl_str error;         /* what led here; at NULL: nothing has failed */
 } pawl_question;
 
 /* What a decision asks of the world. */
@@ -71,6 +72,11 @@ struct pawl_world {
    * d->took_us. */
   pawl_code (*ask)(void *ud, pawl_decision *d, const pawl_question *q,
                    int *waits, pawl_error *err);
+  /* So many more of what a limited definition may do in a minute: the plan is
+   * to say so. PAWL_LIMIT: there are too many; there may be more in *wait_us,
+   * or never, when that is -1. */
+  pawl_code (*spend)(void *ud, pawl_decision *d, pawl_quota quota, int64_t n,
+                     int64_t *wait_us, pawl_error *err);
   /* A step has ended, however. */
   void (*stepped)(void *ud, const pawl_decision *d, int32_t token,
                   pawl_node *node);
@@ -161,6 +167,7 @@ struct pawl_decision {
   int32_t running_token; /* its token */
   int64_t began_us;      /* for its record */
   int64_t took_us;       /* that passed until it ended, also while it waited */
+  int64_t lines; /* that it wrote to the log, of a limited definition */
   pawl_plan plan;
 };
 

@@ -7,7 +7,7 @@
 #include "../value/json.h"
 #include "decision.h"
 
-typedef enum kind { NUMBER, FLAG, TEXT, JSON, LEVELS } kind;
+typedef enum kind { IS_NUMBER, IS_FLAG, IS_TEXT, IS_JSON, IS_LEVELS } kind;
 
 static const struct {
   pawl_str name;
@@ -15,7 +15,7 @@ static const struct {
   size_t offset;
 } members[] = {
 #define MEMBER(kind, name, stays, passed) \
-  {{#name, sizeof #name - 1}, kind, offsetof(pawl_detail, name)},
+  {{#name, sizeof #name - 1}, IS_##kind, offsetof(pawl_detail, name)},
     PAWL_DETAILS(MEMBER)
 #undef MEMBER
 };
@@ -32,10 +32,10 @@ static pawl_buf *text_of(pawl_detail *d, unsigned i) {
   return value_of(d, i);
 }
 static int is_number(unsigned i) {
-  return members[i].kind == NUMBER || members[i].kind == FLAG;
+  return members[i].kind == IS_NUMBER || members[i].kind == IS_FLAG;
 }
 static int is_text(unsigned i) {
-  return members[i].kind == TEXT || members[i].kind == JSON;
+  return members[i].kind == IS_TEXT || members[i].kind == IS_JSON;
 }
 
 /* Those of a set, in order. */
@@ -142,7 +142,7 @@ void pawl_detail_copy(pawl_token *t, const pawl_token *from, unsigned set) {
   EACH_OF(i, from->detail->has & set) {
     if (is_text(i)) {
       put(t, (int)i, pawl_buf_str(text_of(from->detail, i)));
-    } else if (members[i].kind == LEVELS) {
+    } else if (members[i].kind == IS_LEVELS) {
       copy_levels(t, &from->detail->up);
     } else {
       own = pawl_detail_with(t, i);
@@ -190,19 +190,19 @@ static void read_member(const pawl_world *w, unsigned i, pawl_str value,
 
   if (!own) return;
   switch (members[i].kind) {
-    case NUMBER:
+    case IS_NUMBER:
       (void)pawl_json_int(value, number_of(own, i));
       break;
-    case FLAG:
+    case IS_FLAG:
       *number_of(own, i) = 1;
       break;
-    case JSON:
+    case IS_JSON:
       put(t, i, value);
       break;
-    case LEVELS:
+    case IS_LEVELS:
       read_levels(w, value, t);
       break;
-    case TEXT:
+    case IS_TEXT:
       if (pawl_json_kind_of(value) == PAWL_JSON_STRING)
         pawl_json_unquote(value, text_of(own, i));
       t->failed |= text_of(own, i)->failed;
@@ -234,22 +234,22 @@ static void write_level(const pawl_level *level, pawl_buf *b) {
 
 static void write_member(pawl_detail *d, unsigned i, pawl_buf *b) {
   switch (members[i].kind) {
-    case NUMBER:
+    case IS_NUMBER:
       pawl_buf_addi(b, *number_of(d, i));
       break;
-    case FLAG:
+    case IS_FLAG:
       pawl_buf_addz(b, "true");
       break;
-    case JSON:
+    case IS_JSON:
       pawl_buf_adds(b, pawl_buf_str(text_of(d, i)));
       break;
-    case TEXT:
+    case IS_TEXT:
       if (text_of(d, i)->len)
         pawl_json_add_string(b, pawl_buf_str(text_of(d, i)));
       else
         pawl_buf_addz(b, "null");
       break;
-    case LEVELS:
+    case IS_LEVELS:
       pawl_buf_addc(b, '[');
       for (int k = 0; k < d->up.n; k++) {
         if (k) pawl_buf_addc(b, ',');

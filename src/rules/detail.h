@@ -55,6 +55,10 @@
                             read */                                          \
   X(TEXT, put_off, 0, 0) /* "since:code": the suspension of its workflow     \
                             whose length was added to its times */           \
+  X(NUMBER, passed, 0, 0) /* of its attempts, those that failed for what      \
+                            passes; see retry.c */                           \
+  X(JSON, error, 0, 0)   /* where an `on_error` has led: what failed, as       \
+                            ctx.error has it */                              \
   X(FLAG, mail, 0, 0)    /* its inbox holds events that its workflow has no  \
                             use for */
 /* clang-format on */

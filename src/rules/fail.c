@@ -1,6 +1,8 @@
 /* What follows a failure; and ending. */
 #include <assert.h>
+#include <inttypes.h>
 
+#include "../value/json.h"
 #include "machine.h"
 
 void pawl_set_detail(pawl_plan *p, const pawl_error *err) {
@@ -83,6 +85,15 @@ static void try_again(pawl_decision *d, int k, int64_t due_us) {
   d->plan.outcome = "retry";
 }
 
+void pawl_suspend_token(pawl_decision *d, int k) {
+  pawl_plan *p = &d->plan;
+  try_again(d, k, 0);
+  p->state.status = PAWL_STATUS_SUSPENDED;
+  p->state.suspended_us = pawl_decision_now(d);
+  p->broke = 1;
+  p->outcome = "suspended";
+}
+
 /* Nothing catches it: the each around it, or the instance, fails. */
 static void uncaught(pawl_decision *d, int k, const pawl_error *err) {
   int level, parked = pawl_each_around(d, k, &level);
@@ -106,6 +117,57 @@ static void tell_route(pawl_plan *p, const pawl_error *err) {
   pawl_buf_deinit(&path);
 }
 
+pawl_failure pawl_failure_of(const pawl_decision *d, int k,
+                             const pawl_error *err) {
+  const pawl_token *t = &d->plan.state.tokens.at[k];
+  const pawl_passes passes = pawl_failure_passes(err);
+
+  return (pawl_failure){
+      .attempt = t->attempt + 1,
+      .passed = pawl_detail_of(t)->passed + (passes != PAWL_PASSES_NOT),
+      .no_retry = d->result->no_retry,
+      .routes = 1,
+      .passes = passes,
+      .retry_after_us = d->result->retry_after_us,
+      .code = pawl_failure_code(err),
+      .random = pawl_decision_random(d)};
+}
+
+void pawl_failure_note(pawl_decision *d, int k, const pawl_failure *f) {
+  pawl_token *t = pawl_tok(d, k);
+  t->attempt = f->attempt;
+  t->changed = 1;
+  if (f->passes) pawl_detail_set(t, PAWL_DETAIL_passed, f->passed);
+}
+
+enum { MOST_DETAILS = 4096 }; /* bytes that go along */
+
+/* To where the error's code leads, whose handlers are told of it; not at
+ * length, as its token has that in its row. */
+static void route(pawl_decision *d, int k, int to, const pawl_error *err) {
+  pawl_plan *p = &d->plan;
+  const pawl_token *t = pawl_tok(d, k);
+  pawl_buf error = {.alloc = p->alloc}, part = {.alloc = p->alloc};
+
+  pawl_plan_error(&error, err, NULL);
+  pawl_json_add_string(&part, pawl_strz(t->node));
+  pawl_object_set(&error, "node", pawl_buf_str(&part));
+  pawl_buf_clear(&part);
+  pawl_buf_addf(&part, "%" PRId64, t->attempt);
+  pawl_object_set(&error, "attempt", pawl_buf_str(&part));
+  if (d->result->details.len && d->result->details.len <= MOST_DETAILS)
+    pawl_object_set(&error, "details", pawl_buf_str(&d->result->details));
+  pawl_tok(d, k)->failed |= error.failed | part.failed;
+  pawl_leave_failed(d, k, to, pawl_buf_str(&error));
+  tell_route(p, err);
+  /* what led to a failed end is its reason */
+  if (!pawl_is_undoing(d) &&
+      !(p->after == PAWL_AFTER_END && p->state.status == PAWL_STATUS_FAILED))
+    pawl_buf_clear(&p->error);
+  pawl_buf_deinit(&error);
+  pawl_buf_deinit(&part);
+}
+
 void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
                      int64_t began_us) {
   pawl_plan *p = &d->plan;
@@ -113,12 +175,7 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
   const pawl_result *result = d->result;
   int64_t now = pawl_decision_now(d), delay_us = 0;
   int to = -1;
-  pawl_failure f = {.attempt = pawl_tok(d, k)->attempt + 1,
-                    .no_retry = result->no_retry,
-                    .passes = pawl_failure_passes(err),
-                    .retry_after_us = result->retry_after_us,
-                    .code = pawl_failure_code(err),
-                    .random = pawl_decision_random(d)};
+  const pawl_failure f = pawl_failure_of(d, k, err);
   pawl_verdict verdict = pawl_retry_decide(node, &f, &delay_us, &to);
 
   assert(node && f.attempt >= 1);
@@ -126,8 +183,7 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
   pawl_record *r = pawl_token_record(d, k, "failed");
   if (began_us) r->started_us = began_us;
   note_error(p, r, err, result);
-  pawl_tok(d, k)->attempt = f.attempt;
-  pawl_tok(d, k)->changed = 1;
+  pawl_failure_note(d, k, &f);
   switch (verdict) {
     case PAWL_VERDICT_RETRY:
       r->due_us = pawl_time_after(now, delay_us);
@@ -136,20 +192,11 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
     case PAWL_VERDICT_ROUTE:
       pawl_buf_addz(&r->transition, f.code);
       p->outcome = "failed";
-      pawl_leave(d, k, to);
-      tell_route(p, err);
-      /* what led to a failed end is its reason */
-      if (!pawl_is_undoing(d) && !(p->after == PAWL_AFTER_END &&
-                                   p->state.status == PAWL_STATUS_FAILED))
-        pawl_buf_clear(&p->error);
+      route(d, k, to, err);
       break;
     case PAWL_VERDICT_SUSPEND:
       pawl_buf_addz(&r->text, "suspended: no attempts left");
-      try_again(d, k, 0);
-      p->state.status = PAWL_STATUS_SUSPENDED;
-      p->state.suspended_us = now;
-      p->broke = 1;
-      p->outcome = "suspended";
+      pawl_suspend_token(d, k);
       break;
     case PAWL_VERDICT_FAIL:
       uncaught(d, k, err);

@@ -82,7 +82,7 @@ static void note_cancellation(pawl_decision *d, const pawl_letter *l,
   pawl_object_begin(&o, b);
   (void)get(l, "reason", &value);
   pawl_member_json(&o, "reason", value);
-  pawl_member_str(&o, "by", pawl_buf_str(&l->by));
+  if (l->by.len) pawl_member_str(&o, "by", pawl_buf_str(&l->by));
   pawl_member_str(&o, "source",
                   source ? pawl_strz(source) : pawl_buf_str(&l->source));
   if (source) {
@@ -311,6 +311,7 @@ static void retry(pawl_decision *d, const pawl_letter *l) {
     pawl_token *t = pawl_tok(d, k);
     if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;
     t->attempt = 0;
+    pawl_detail_drop(t, PAWL_DETAIL_passed);
     t->due_us = 0;
     t->changed = 1;
   }

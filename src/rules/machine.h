@@ -97,6 +97,13 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
  * that time others may have taken over. */
 pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_node *node,
                              pawl_error *err);
+/* Of a definition with quotas; PAWL_LIMIT: that was too much. */
+pawl_code pawl_spend(pawl_decision *d, pawl_quota quota, int64_t n,
+                     pawl_error *err);
+/* For what the handler wrote that has ended with `rc`; that, or PAWL_LIMIT. */
+pawl_code pawl_spend_lines(pawl_decision *d, pawl_code rc, pawl_error *err);
+/* For what d->result has. */
+pawl_code pawl_spend_effects(pawl_decision *d, pawl_error *err);
 /* Token k runs the step at index `at`, unless its handler waits. */
 void pawl_step_enter(pawl_decision *d, int k, int at);
 /* What a step's handler gave, or why it failed, becomes part of the plan. */
@@ -137,6 +144,8 @@ void pawl_drop_scope(pawl_decision *d, int32_t no, const char *why);
 void pawl_leave(pawl_decision *d, int k, int to);
 /* The same, with the way in another record; -1: in none. */
 void pawl_leave_by(pawl_decision *d, int k, int to, int record);
+/* The same by an error's route, which is told where that leads. */
+void pawl_leave_failed(pawl_decision *d, int k, int to, pawl_str error);
 /* The token stops waiting where it stands, and nothing else. */
 void pawl_stop_waiting(pawl_decision *d, int k, const char *task_status);
 
@@ -254,6 +263,13 @@ void pawl_child_error(pawl_decision *d, pawl_str data, const char *status,
  * d->result says whether it may be tried again. */
 void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
                      int64_t began_us);
+/* The attempt of token k that failed like this, for the rules of retry.c; and
+ * that it did, kept with the token. */
+pawl_failure pawl_failure_of(const pawl_decision *d, int k,
+                             const pawl_error *err);
+void pawl_failure_note(pawl_decision *d, int k, const pawl_failure *f);
+/* Token k stands where it is until somebody has the instance go on. */
+void pawl_suspend_token(pawl_decision *d, int k);
 /* The instance fails for a reason that lies outside its graph. */
 void pawl_fail_outright(pawl_decision *d, const pawl_error *err);
 /* Ends it with this status now; tokens that are left are dropped. */
@@ -295,7 +311,7 @@ void pawl_undo_stop(pawl_decision *d);
 /* Undoes the next one. */
 void pawl_undo_run(pawl_decision *d);
 /* The handler that undoes has ended with rc, some time after it began. */
-void pawl_undo_returned(pawl_decision *d, pawl_code rc, const pawl_error *err,
+void pawl_undo_returned(pawl_decision *d, pawl_code rc, pawl_error *err,
                         int64_t began_us);
 
 /* ---- transfer.c ---- */

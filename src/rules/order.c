@@ -11,11 +11,12 @@ void pawl_order_note(pawl_decision *d, int k, int64_t happened_us) {
     pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_at, happened_us);
 }
 
-int64_t pawl_order_first(const pawl_decision *d, const pawl_token_list *tokens,
-                         int64_t now_us) {
+int64_t pawl_order_first(const pawl_decision *d,
+                         const pawl_token_list *tokens) {
   int64_t first = PAWL_NEVER;
 
   if (tokens->n < 2 || d->rounds > MOST_ROUNDS) return first;
+  const int64_t now_us = pawl_decision_now(d);
   for (int k = 0; k < tokens->n; k++) {
     const pawl_token *t = &tokens->at[k];
     if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > now_us) continue;

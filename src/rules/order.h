@@ -29,8 +29,8 @@
 void pawl_order_note(pawl_decision *d, int k, int64_t happened_us);
 /* The earliest time among the tokens that are due (O3); PAWL_NEVER: there is
  * none, and all may take their step. */
-int64_t pawl_order_first(const pawl_decision *d, const pawl_token_list *tokens,
-                         int64_t now_us);
+int64_t pawl_order_first(const pawl_decision *d,
+                         const pawl_token_list *tokens);
 /* May this token take its step, when the earliest is `first`? */
 int pawl_order_may_run(const pawl_token *t, int64_t first);
 /* What waits has no place any more. */

@@ -87,6 +87,7 @@ typedef enum pawl_effect_kind {
                               data; see deliver.c */
   PAWL_EFFECT_EMIT,        /* into the outbox: name (type), data (payload) */
   PAWL_EFFECT_ITEMS,       /* of an each: token; data: a JSON array, from 0 */
+  PAWL_EFFECT_SPEND,       /* of a quota: name, n, at_us (its minute) */
   PAWL_EFFECT_ITEM         /* token, n (its index), name (state: "started",
                               "done", "failed"), data (result or error);
                               has_id: id of its child */
@@ -214,19 +215,29 @@ void pawl_plan_error(pawl_buf *out, const pawl_error *err,
 
 /* ---- what follows a failure: retry.c ---- */
 
+/* Nobody's fault, and over soon? Memory was short, the engine was interrupted,
+ * or a quota is spent for this minute; not what a script calls so. */
+typedef enum pawl_passes {
+  PAWL_PASSES_NOT,
+  PAWL_PASSES_INTERRUPT,
+  PAWL_PASSES_QUOTA,
+  PAWL_PASSES_MEMORY
+} pawl_passes;
+#define PAWL_RAISED_QUOTA "quota" /* the code of such a PAWL_LIMIT */
+pawl_passes pawl_failure_passes(const pawl_error *err);
+
 typedef struct pawl_failure {
   int64_t attempt; /* the one that failed, from 1 */
+  int64_t passed;  /* of those up to it, which passed: the node's policy does
+                      not count them */
   int no_retry;
-  int passes; /* pawl_failure_passes: it is tried ten times at least,
-                             whatever the others say */
+  int routes;         /* `on_error` is asked: not of an undo */
+  pawl_passes passes; /* it is tried ten times at least, whatever the others
+                         say; without memory it is suspended then */
   int64_t retry_after_us; /* the handler's own wish; -1: by policy */
   const char *code;       /* of the error, as retry and on_error name it */
   double random;          /* 0 <= random < 1 */
 } pawl_failure;
-
-/* Is it nobody's fault, and over soon? Memory was short, or the engine was
- * interrupted; not what a script calls so. */
-int pawl_failure_passes(const pawl_error *err);
 
 typedef enum pawl_verdict {
   PAWL_VERDICT_RETRY, /* after *delay_us */

@@ -1,5 +1,7 @@
 /* Rows of history: what they say of whom, and what a node's output does. */
 
+#include <inttypes.h>
+
 #include "../value/json.h"
 #include "machine.h"
 
@@ -54,6 +56,25 @@ static void take_notes(pawl_decision *d, int k, pawl_str notes) {
   }
 }
 
+/* Sent when this is stored, perhaps twice: each has an id of its own by which
+ * whoever gets it knows it. */
+static void take_signals(pawl_decision *d, int k, pawl_str signals) {
+  static const char *const names[] = {"name", "key", "instance", "data"};
+  pawl_object o;
+  pawl_str value;
+
+  for (pawl_json_iter it = {0}; signals.len && pawl_json_walk(signals, &it);) {
+    (void)pawl_message(d, pawl_tok(d, k)->no, "signal", &d->id, &o);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+      if (pawl_json_get(it.value, names[i], &value))
+        pawl_member_json(&o, names[i], value);
+    pawl_member_textz(&o, "source", d->id_text);
+    pawl_member(&o, "id");
+    pawl_buf_addf(o.out, "\"sent:%" PRId64 "\"", d->plan.state.sent);
+    pawl_object_end(&o);
+  }
+}
+
 void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
   pawl_plan *p = &d->plan;
   pawl_str value;
@@ -73,6 +94,7 @@ void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
     p->state.sent++;
   }
   take_notes(d, k, pawl_buf_str(&r->notes));
+  take_signals(d, k, pawl_buf_str(&r->signals));
   pawl_take_starts(d, pawl_buf_str(&r->starts));
 }
 

@@ -16,6 +16,7 @@ void pawl_arrive(pawl_decision *d, int k, const char *node) {
   t->node = node;
   t->visit = ++p->state.visit;
   t->attempt = 0;
+  pawl_detail_drop(t, PAWL_DETAIL_passed);
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = 0;
   t->entered_us = 0;
@@ -100,7 +101,8 @@ static void keep_output(pawl_decision *d, int k, const pawl_record *r) {
     pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_out);
 }
 
-void pawl_leave_by(pawl_decision *d, int k, int to, int record) {
+static void leave(pawl_decision *d, int k, int to, int record,
+                  pawl_str error) {
   pawl_plan *p = &d->plan;
   pawl_token *t = pawl_tok(d, k);
   pawl_buf path = {.alloc = p->alloc};
@@ -111,6 +113,7 @@ void pawl_leave_by(pawl_decision *d, int k, int to, int record) {
   pawl_detail_keep(t, PAWL_DETAIL_STAYS);
   if (record >= 0 && t->depth)
     keep_output(d, k, pawl_plan_record_at(p, record));
+  if (error.at) pawl_detail_put(t, PAWL_DETAIL_error, error);
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = 0;
   t->changed = 1;
@@ -123,4 +126,12 @@ void pawl_leave_by(pawl_decision *d, int k, int to, int record) {
   }
   pawl_buf_swap(&path, &p->detail);
   pawl_buf_deinit(&path);
+}
+
+void pawl_leave_by(pawl_decision *d, int k, int to, int record) {
+  leave(d, k, to, record, (pawl_str){NULL, 0});
+}
+
+void pawl_leave_failed(pawl_decision *d, int k, int to, pawl_str error) {
+  leave(d, k, to, d->plan.nrecords - 1, error);
 }

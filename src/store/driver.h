@@ -14,7 +14,9 @@
  *          takes no write lock and ends with nothing changed. PAWL_UNIT_SOON:
  *          as BATCH, for what a machine that goes down may forget: others see
  *          it after commit, but it is on disk only with the next unit of
- *          another kind that anybody commits. PAWL_UNIT_SNAPSHOT: as READ, and all its
+ *          another kind that anybody commits. PAWL_UNIT_RELAXED: as BATCH, and
+ *          may be on disk later, and is counted in `unsaved` until then.
+ *          PAWL_UNIT_SNAPSHOT: as READ, and all its
  *          statements see the store as it is at one moment.
  * Results  After commit (BATCH, SOON, READ) `rows(k)` gives the rows of the
  *          k-th statement sent since begin, in an OPEN unit as soon as it was
@@ -30,6 +32,12 @@
  * Codes    BUSY (lock or serialisation: the unit may be repeated),
  *          UNREACHABLE, AUTH, READONLY, FULL, NOT_A_STORE, CORRUPT; LEASE_LOST
  *          from a statement with `every: row` (stmt.h); else STORE.
+ * Groups   Where commits may wait (`relaxed`), and the options say `groups`
+ *          then, a unit may begin a group, which all that follow join: what is
+ *          committed in it is seen on this connection alone, and is others' and
+ *          the disk's with `settle`, all of it or nothing. A user's own
+ *          statements are in no group. What undoes one counts its units as
+ *          undone, in `unsaved`, and every later call fails as UNREACHABLE.
  * Keeps    D1 one unit is open at a time; whatever is sent, committed or
  *             rolled back belongs to it. It is over with commit, submit or
  *             rollback, and so is the transaction.
@@ -56,7 +64,8 @@ enum {
   PAWL_UNIT_OPEN,
   PAWL_UNIT_READ,
   PAWL_UNIT_SOON,
-  PAWL_UNIT_SNAPSHOT
+  PAWL_UNIT_SNAPSHOT,
+  PAWL_UNIT_RELAXED
 };
 
 enum { /* what the store may rely on */
@@ -65,10 +74,19 @@ enum { /* what the store may rely on */
                              @now is null */
        PAWL_CAN_SUBMIT = 2,   /* it has `submit`, `finish`, `await` */
        PAWL_CAN_SOON = 4,     /* else it gets a BATCH for a SOON */
+       PAWL_CAN_RELAX = 16,   /* else it gets a BATCH for a RELAXED */
        PAWL_CAN_SNAPSHOT = 8, /* else each READ is one, and it gets that */
 };
 
 enum { PAWL_MAX_SUBMITTED = 4 };
+
+enum { /* how `save` saves */
+       PAWL_SAVE_ALL,
+       PAWL_SAVE_LOCAL, /* where that is somebody else's to do, who does it by
+                           himself, it is left to him; where a helper thread
+                           does it, it is only begun */
+       PAWL_SAVE_LOOK   /* is what was begun done? (`syncing`) */
+};
 
 enum { /* does one share sessions out, so that nothing may depend on one? */
        PAWL_POOLER_NONE = -1,
@@ -76,27 +94,72 @@ enum { /* does one share sessions out, so that nothing may depend on one? */
        PAWL_POOLER_SHARED = 1
 };
 
+typedef enum pawl_lent {                /* in whose hands a connection is */
+                         PAWL_LENT_NOT, /* ours */
+                         PAWL_LENT,     /* the program's, in an OPEN unit */
+                         PAWL_LENT_OVER /* the program's, which may do nothing with it */
+} pawl_lent;
+
 /* Commits that are not known to be on disk, where they need not be. */
 typedef struct pawl_unsaved {
   int64_t commits, since_mono_us;
+  int64_t unwritten, group_mono_us; /* of those: in a group that is open, and
+                                       since when */
+  int64_t undone; /* units that went with their group; until somebody has
+                        been told (store.h) */
+  int64_t syncing, later_mono_us; /* of commits, the first ones: on their way
+                                     there; and when the others began */
 } pawl_unsaved;
 
 static inline void pawl_unsaved_add(pawl_unsaved *u) {
-  if (!u->commits++) u->since_mono_us = pawl_clock_mono();
+  if (u->commits++ == u->syncing) u->later_mono_us = pawl_clock_mono();
+  if (u->commits == 1) u->since_mono_us = u->later_mono_us;
 }
+static inline void pawl_unsaved_group(pawl_unsaved *u) {
+  pawl_unsaved_add(u);
+  if (!u->unwritten++) u->group_mono_us = pawl_clock_mono();
+}
+static inline void pawl_unsaved_undo(pawl_unsaved *u) {
+  u->commits -= u->unwritten;
+  u->undone += u->unwritten;
+  u->unwritten = 0;
+}
+static inline void pawl_unsaved_clear(pawl_unsaved *u) {
+  u->commits = u->since_mono_us = u->syncing = 0;
+}
+/* Those that were on their way are there. */
+static inline void pawl_unsaved_synced(pawl_unsaved *u) {
+  u->commits -= u->syncing;
+  u->since_mono_us = u->commits ? u->later_mono_us : 0;
+  u->syncing = 0;
+}
+
+/* Where a copy of a store goes. */
+typedef struct pawl_copy {
+  const char *path; /* NULL: its bytes are appended to `bytes` */
+  pawl_buf *bytes;
+  int replace; /* a copy that is at `path` gives way, once this one is whole */
+  int64_t size; /* of the copy; filled in */
+} pawl_copy;
 
 typedef struct pawl_driver_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const pawl_clock *clock;
-  pawl_counts *counts;   /* where what is done is counted */
-  int pooler;            /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
-  const char *schema;    /* of a database that has schemas; NULL: pawl */
-  int64_t busy_us;       /* how long it waits for who holds a file; 0: never */
-  int relaxed;           /* commits return before they are on disk */
+  pawl_counts *counts; /* where what is done is counted */
+  int pooler;          /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
+  const char *schema;  /* of a database that has schemas; NULL: pawl */
+  int64_t busy_us;     /* how long it waits for who holds a file; 0: never */
+  int relaxed;         /* commits return before they are on disk */
+  int sync_thread;     /* SQLite: a helper thread may take them there */
+  int64_t checkpoint_bytes; /* SQLite: so long the log gets before it is put
+                              into the file; 0: as the driver likes */
+  int groups; /* and a BATCH or SOON may begin a group; it changes */
   pawl_unsaved *unsaved; /* where those are counted */
   int create;            /* a missing SQLite file may be made */
   int look;              /* one that may only be read will do */
+  pawl_str image;        /* SQLite: a copy's bytes, instead of a file; borrowed
+                           while it is open */
   pawl_left_log left_log; /* SQLite: of a file that is gone (file.h, F2) */
 } pawl_driver_options;
 
@@ -109,6 +172,11 @@ typedef struct pawl_driver {
   const char *name; /* "sqlite", "postgres": also the folder under sql/ */
   const pawl_url_kind *url;
   const char *missing, *missing_hint; /* why it is not built in; else NULL */
+  /* The client library it is made of, NULL: none; its version, as it counts, 0
+   * when it is not there; its n-th compile option, NULL behind the last. NULL: it tells none. */
+  const char *library;
+  int64_t (*library_version)(void);
+  const char *(*library_option)(int n);
   unsigned caps;
   /* How long an OPEN unit that runs a user's own statements may take: others
    * wait for its locks. */
@@ -154,6 +222,12 @@ typedef struct pawl_driver {
    * (PAWL_MISUSE): anything that would end the transaction or write pawl's
    * tables. */
   pawl_code (*query)(pawl_conn *c, pawl_query *q, pawl_error *err);
+  /* The client library's own handle, until close, goes from hand to hand, for
+   * the user's own statements by that library's functions: what `query` refuses
+   * is refused to them. `out` may be NULL. Taken back, it fails when what they
+   * did has ended the unit, or made a name of ours: then only rollback and
+   * close are legal. NULL: there is no such handle. */
+  pawl_code (*lend)(pawl_conn *c, pawl_lent to, void **out, pawl_error *err);
   /* Sleeps until the monotonic deadline, a wake-up from another connection,
    * *stop != 0 (looked at every 50 ms at the latest), or until one of the
    * caller's descriptors is ready: fds[1] to fds[nfds - 1], whose revents are
@@ -163,9 +237,12 @@ typedef struct pawl_driver {
   pawl_code (*wait)(pawl_conn *c, int64_t deadline_mono_us,
                     const volatile int *stop, struct pollfd *fds, int nfds,
                     int *woken, pawl_error *err);
-  /* No unit open: takes all that was committed to the disk. `only_local`: where
-   * that is somebody else's to do, who does it by himself, it is left to him. */
-  pawl_code (*save)(pawl_conn *c, int only_local, pawl_error *err);
+  /* No unit open: takes all that was committed to the disk; PAWL_SAVE_... */
+  pawl_code (*save)(pawl_conn *c, int how, pawl_error *err);
+  /* No unit open: commits the group that is open, if any; `only_due`: if it is
+   * large, or somebody waits for it. BUSY: it is open still. NULL: there never
+   * is one. */
+  pawl_code (*settle)(pawl_conn *c, int only_due, pawl_error *err);
   /* No unit open: how the store stands, without asking a server; the same
    * twice: nobody has written anything in between. 0: it cannot be told. NULL:
    * it never can. */
@@ -174,12 +251,21 @@ typedef struct pawl_driver {
    * then; -1: there is none. NULL: there never is. */
   pawl_code (*fd)(pawl_conn *c, int *out, pawl_error *err);
   /* Inside a READ unit: copies the store, as that unit sees it, to a new file
-   * at `path`, while others write; in bounded steps, between which *stop ends
-   * it (INTERRUPTED). EXISTS: nothing is overwritten. On failure nothing stays
-   * there. UNSUPPORTED, with what does it, where the database has its own
-   * tools. *bytes: the copy's size. */
-  pawl_code (*backup)(pawl_conn *c, const char *path, const volatile int *stop,
-                      int64_t *bytes, pawl_error *err);
+   * while others write; in bounded steps, between which *stop ends it
+   * (INTERRUPTED). EXISTS: nothing is overwritten, but where `replace` says so
+   * another copy. On failure all stays as it was. UNSUPPORTED, with what does
+   * it, where the database has its own tools. */
+  pawl_code (*backup)(pawl_conn *c, pawl_copy *copy, const volatile int *stop,
+                      pawl_error *err);
+  /* No unit is open here, and in `from`, another store of this driver's with
+   * our schema, a READ unit: what that sees takes the place of all that is here,
+   * whole or not at all, and no lease in it counts. `from` NULL: only whether it
+   * can; UNSUPPORTED, with what does it. */
+  pawl_code (*restore)(pawl_conn *c, pawl_conn *from, const volatile int *stop,
+                       int64_t *bytes, pawl_error *err);
+  /* Bytes that the connection holds now, as the client's library counts them;
+   * NULL: it does not. */
+  int64_t (*memory)(pawl_conn *c);
   /* After an idle moment: checkpoints and the like. Bounded; or NULL. */
   void (*tidy)(pawl_conn *c);
 } pawl_driver;

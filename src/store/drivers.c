@@ -23,6 +23,10 @@ enum { NDRIVERS = sizeof drivers / sizeof *drivers };
 const pawl_driver *pawl_drivers_extra;
 #endif
 
+const pawl_driver *pawl_drivers_at(int i) {
+  return i < NDRIVERS ? drivers[i] : NULL;
+}
+
 /* The driver of a URL that says so itself. */
 static const pawl_driver *find(const char *url) {
 #ifdef PAWL_TESTING

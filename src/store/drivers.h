@@ -21,6 +21,9 @@ PAWL_DRIVERS(PAWL_DRIVER)
 extern const pawl_driver *pawl_drivers_extra;
 #endif
 
+/* The i-th that is built in or is known not to be; NULL behind the last. */
+const pawl_driver *pawl_drivers_at(int i);
+
 /* Splits a URL (as in pawl_open; NULL: "pawl.db") into its driver and what
  * that one opens, a part of the text: a path, a CONNINFO, a whole URL.
  * PAWL_INVALID: see U1; PAWL_UNSUPPORTED: the driver is not built in. */

@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,21 @@ static int add_folder(const char *path, char *to, size_t size) {
   if (!getcwd(to, size - 1)) return 0;
   strcat(to, "/");
   return 1;
+}
+
+int pawl_file_has_log(const char *path) {
+  const pawl_file_mark log = mark_of(path, "-wal");
+  return !is_none(&log);
+}
+
+int pawl_file_is_log_alone(const char *path) {
+  char name[sizeof((pawl_file *)0)->path + 8];
+  struct stat st;
+  int n = snprintf(name, sizeof name, "%s-wal", path);
+
+  if (n < 0 || n >= (int)sizeof name || stat(name, &st) != 0 || !st.st_size)
+    return 0;
+  return stat(path, &st) != 0 ? errno == ENOENT : !st.st_size;
 }
 
 int pawl_file_note(const char *path, pawl_file *out) {

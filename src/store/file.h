@@ -11,7 +11,9 @@
  *             file's: where another file has come to the path, who had the old
  *             one open does not open it as long as that log lies there, begun
  *             as it was. SQLite would write what is in it into the new file.
- *             Who comes new cannot know whose log it is. */
+ *             Who comes new cannot know whose log it is.
+ *          F3 where a log lies beside no file no store is made: SQLite would
+ *             delete what was committed last to one that was moved. */
 #ifndef PAWL_STORE_FILE_H
 #define PAWL_STORE_FILE_H
 
@@ -37,6 +39,10 @@ typedef struct pawl_file {
   pawl_file_mark at, log;
 } pawl_file;
 
+/* Does a log lie beside it? */
+int pawl_file_has_log(const char *path);
+/* F3: one with anything in it, beside no file, or one that is empty. */
+int pawl_file_is_log_alone(const char *path);
 /* `path` as it is opened. False: it is too long, or there is no file. */
 int pawl_file_note(const char *path, pawl_file *out);
 /* The log, once it is there: it stays as long as anybody has it open. */

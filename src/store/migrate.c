@@ -85,13 +85,23 @@ static pawl_code end_locked(migrator *m, pawl_code rc, pawl_error *err) {
   return rc;
 }
 
+static pawl_code run_script(migrator *m, const pawl_migration *migration,
+                            pawl_error *err) {
+  pawl_buf room = {.alloc = m->args.alloc};
+  const char *text = pawl_sqltext_read(migration->text, &room);
+  pawl_code rc =
+      text ? m->driver->script(m->conn, text, err) : pawl_fail_memory(err);
+  pawl_buf_deinit(&room);
+  return rc;
+}
+
 /* Runs one migration's script and records it. */
 static pawl_code apply(migrator *m, const pawl_migration *migration,
                        pawl_error *err) {
   pawl_rows rows;
   pawl_code rc;
   assert(migration->number == 1 + migration - m->driver->migrations);
-  TRY(m->driver->script(m->conn, migration->text, err));
+  TRY(run_script(m, migration, err));
   pawl_args_begin(&m->args, PAWL_STMT_migration_insert);
   PAWL_PUT(&m->args, migration_insert, .number = migration->number,
            .name = pawl_strz(migration->name), .breaking = migration->breaking,

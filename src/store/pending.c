@@ -30,7 +30,10 @@ static void add_literal(pawl_buf *out, literal value) {
 static void add_statement(const pawl_driver *driver, pawl_stmt stmt,
                           const literal *values, pawl_buf *out) {
   int nargs = pawl_stmts[stmt].nargs;
-  for (const char *at = driver->sql[stmt].text; *at; at++) {
+  pawl_buf room = {.alloc = out->alloc};
+  const char *text = pawl_sqltext_read(driver->sql[stmt].text, &room);
+  if (!text) out->failed = 1;
+  for (const char *at = text ? text : ""; *at; at++) {
     int no = (*at == '$' || *at == '?') ? at[1] - '0' : 0;
     if (no < 1 || no > nargs) {
       pawl_buf_addc(out, *at);
@@ -41,6 +44,7 @@ static void add_statement(const pawl_driver *driver, pawl_stmt stmt,
     at++;
   }
   pawl_buf_addz(out, ";\n");
+  pawl_buf_deinit(&room);
 }
 
 static void number_text(char out[24], int64_t number) {
@@ -70,7 +74,10 @@ static void add_migration(const pawl_driver *driver, const char *schema,
                           const pawl_migration *m, const pawl_schema *found,
                           int64_t now, pawl_buf *out) {
   pawl_buf plain = {.alloc = out->alloc}, named = {.alloc = out->alloc};
-  pawl_buf_addz(&plain, m->text);
+  pawl_buf room = {.alloc = out->alloc};
+  const char *text = pawl_sqltext_read(m->text, &room);
+  pawl_buf_addz(&plain, text ? text : "");
+  plain.failed |= !text;
   if (driver->seal) pawl_buf_addf(&plain, "\n%s;", driver->seal);
   pawl_buf_addc(&plain, '\n');
   add_rows(driver, m, found, now, &plain);
@@ -85,6 +92,7 @@ static void add_migration(const pawl_driver *driver, const char *schema,
   pawl_buf_addc(out, '}');
   pawl_buf_deinit(&plain);
   pawl_buf_deinit(&named);
+  pawl_buf_deinit(&room);
 }
 
 /* S6 */

@@ -24,12 +24,12 @@
   X(conninfoFree) X(conninfoParse) X(connectionNeedsPassword)             \
   X(consumeInput) X(enterPipelineMode) X(errorMessage)                    \
   X(exitPipelineMode) X(finish) X(flush) X(fname) X(freemem) X(ftype)     \
-  X(getResult) X(getisnull) X(getlength) X(getvalue) X(isBusy) X(nfields) \
-  X(notifies) X(ntuples) X(pipelineSync) X(reset) X(resultErrorField)     \
-  X(resultStatus) X(sendPrepare) X(sendQuery) X(sendQueryParams)          \
-  X(sendQueryPrepared) X(serverVersion) X(setErrorVerbosity)              \
-  X(setNoticeReceiver) X(setnonblocking) X(socket) X(status)              \
-  X(transactionStatus)
+  X(getResult) X(getisnull) X(getlength) X(getvalue) X(isBusy)            \
+  X(libVersion) X(nfields) X(notifies) X(ntuples) X(pipelineSync)         \
+  X(reset) X(resultErrorField) X(resultStatus) X(sendPrepare)             \
+  X(sendQuery) X(sendQueryParams) X(sendQueryPrepared) X(serverVersion)   \
+  X(setErrorVerbosity) X(setNoticeReceiver) X(setnonblocking) X(socket)   \
+  X(status) X(transactionStatus)
 /* clang-format on */
 
 /* libpq's functions without their PQ, once pawl_pgconn_load has found them. */

@@ -71,7 +71,8 @@ typedef struct unit {
 
 enum { NUNITS = PAWL_MAX_SUBMITTED + 1 };
 
-struct pawl_conn {
+/* Under a name of its own: the other driver's may be compiled along. */
+typedef struct client {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const char *schema; /* NULL: the one that statements are written for */
@@ -99,7 +100,11 @@ struct pawl_conn {
   pawl_counts *counts;
   PGresult *query; /* of the user's own statement */
   pawl_answer answer;
-};
+} client;
+
+static client *of(pawl_conn *conn) {
+  return (client *)conn;
+}
 
 /* The first failure of a batch; what follows it is only its echo. */
 typedef struct verdict {
@@ -108,7 +113,7 @@ typedef struct verdict {
   pawl_error *err;
 } verdict;
 
-static pawl_code fail_lost(pawl_conn *c, const char *why, pawl_error *err) {
+static pawl_code fail_lost(client *c, const char *why, pawl_error *err) {
   c->is_lost = 1;
   return pawl_pgconn_fail_lost(why, err);
 }
@@ -129,7 +134,7 @@ static const char settings[] =
 /* ---- the wire ---- */
 
 /* The next result, or NULL behind a statement's last one. */
-static pawl_code next_result(pawl_conn *c, PGresult **res, pawl_error *err) {
+static pawl_code next_result(client *c, PGresult **res, pawl_error *err) {
   *res = NULL;
   /* When the server said why it hangs up, its words are still to be read. */
   if (!pawl_pgconn_pump(c->pg, PAWL_PG_ANSWERED) && pq.isBusy(c->pg))
@@ -140,7 +145,7 @@ static pawl_code next_result(pawl_conn *c, PGresult **res, pawl_error *err) {
   return PAWL_OK;
 }
 
-static int add_op(pawl_conn *c, op_kind kind, pawl_stmt stmt) {
+static int add_op(client *c, op_kind kind, pawl_stmt stmt) {
   unit *u = c->open;
   if (!PAWL_ROOM(c->alloc, u->ops, u->nops, u->ops_cap)) return 0;
   u->ops[u->nops++] = (op){kind, stmt};
@@ -148,14 +153,14 @@ static int add_op(pawl_conn *c, op_kind kind, pawl_stmt stmt) {
 }
 
 /* C5: may anything be sent now? */
-static int may_send(const pawl_conn *c) {
+static int may_send(const client *c) {
   for (int i = 0; c->pooler && i < c->nsubmitted; i++)
     if (!c->submitted[i]->is_answered) return 0;
   return 1;
 }
 
 /* libpq refuses to queue more when it has no memory or no connection. */
-static pawl_code queued(pawl_conn *c, int sent, pawl_error *err) {
+static pawl_code queued(client *c, int sent, pawl_error *err) {
   assert(may_send(c)); /* C5 */
   if (!sent) return fail_lost(c, "the connection was lost", err);
   c->nqueued++;
@@ -163,7 +168,7 @@ static pawl_code queued(pawl_conn *c, int sent, pawl_error *err) {
   return PAWL_OK;
 }
 
-static pawl_code queue_plain(pawl_conn *c, op_kind kind, const char *sql,
+static pawl_code queue_plain(client *c, op_kind kind, const char *sql,
                              pawl_error *err) {
   if (!add_op(c, kind, (pawl_stmt)0)) return pawl_failure_memory(err);
   return queued(
@@ -172,7 +177,7 @@ static pawl_code queue_plain(pawl_conn *c, op_kind kind, const char *sql,
 
 /* What a session of our own has, the path first: what follows it calls
  * functions. */
-static pawl_code queue_session(pawl_conn *c, pawl_error *err) {
+static pawl_code queue_session(client *c, pawl_error *err) {
   MUST(queue_plain(c, OP_PLAIN, PAWL_PG_PATH, err));
   MUST(queue_plain(c, OP_PLAIN, settings, err));
   if (c->relaxed)
@@ -181,7 +186,7 @@ static pawl_code queue_session(pawl_conn *c, pawl_error *err) {
 }
 
 /* What must go out before the unit's first statement. */
-static pawl_code queue_begin(pawl_conn *c, pawl_error *err) {
+static pawl_code queue_begin(client *c, pawl_error *err) {
   if (c->begin_due && c->open->kind == PAWL_UNIT_SNAPSHOT) {
     /* the first of all: what a transaction is to be is not said later */
     MUST(queue_plain(c, OP_BEGIN,
@@ -211,7 +216,7 @@ static pawl_code queue_begin(pawl_conn *c, pawl_error *err) {
 }
 
 /* Keeps a result as long as its unit: cells point into it. */
-static int keep(pawl_conn *c, PGresult *res) {
+static int keep(client *c, PGresult *res) {
   unit *u = c->reading;
   if (!PAWL_ROOM(c->alloc, u->kept, u->nkept, u->kept_cap)) return 0;
   u->kept[u->nkept++] = res;
@@ -220,8 +225,7 @@ static int keep(pawl_conn *c, PGresult *res) {
 
 /* ---- answers ---- */
 
-static void fail_op(pawl_conn *c, const op *o, const PGresult *res,
-                    verdict *v) {
+static void fail_op(client *c, const op *o, const PGresult *res, verdict *v) {
   const char *what = o->kind == OP_PREPARE || o->kind == OP_EXEC
                          ? pawl_stmts[o->stmt].name
                      : o->kind == OP_QUERY ? "query"
@@ -240,7 +244,7 @@ static void fail_op(pawl_conn *c, const op *o, const PGresult *res,
     c->forget_prepared = !c->pooler;
 }
 
-static pawl_code add_rows(pawl_conn *c, pawl_stmt which, PGresult *res,
+static pawl_code add_rows(client *c, pawl_stmt which, PGresult *res,
                           pawl_error *err) {
   if (!c->checked[which]) MUST(pawl_pgwire_check(which, res, err));
   c->checked[which] = 1;
@@ -249,8 +253,7 @@ static pawl_code add_rows(pawl_conn *c, pawl_stmt which, PGresult *res,
 }
 
 /* Takes one good answer; `res` is consumed. */
-static pawl_code take(pawl_conn *c, const op *o, PGresult *res,
-                      pawl_error *err) {
+static pawl_code take(client *c, const op *o, PGresult *res, pawl_error *err) {
   if (o->kind == OP_EXEC) {
     if (!keep(c, res)) {
       pq.clear(res);
@@ -268,7 +271,7 @@ static pawl_code take(pawl_conn *c, const op *o, PGresult *res,
   return PAWL_OK;
 }
 
-static void take_good(pawl_conn *c, const op *o, PGresult *res, verdict *v) {
+static void take_good(client *c, const op *o, PGresult *res, verdict *v) {
   pawl_code rc = PAWL_OK;
   if (o->kind == OP_COMMIT && strcmp(pq.cmdStatus(res), "COMMIT") != 0)
     rc = pawl_fail_as(v->err, PAWL_STORE, "25P02", "",
@@ -282,7 +285,7 @@ static void take_good(pawl_conn *c, const op *o, PGresult *res, verdict *v) {
 }
 
 /* Reads one operation's answers, up to the NULL behind them. */
-static pawl_code read_op(pawl_conn *c, const op *o, verdict *v) {
+static pawl_code read_op(client *c, const op *o, verdict *v) {
   PGresult *res;
   for (;;) {
     MUST(next_result(c, &res, v->rc == PAWL_OK ? v->err : NULL));
@@ -298,7 +301,7 @@ static pawl_code read_op(pawl_conn *c, const op *o, verdict *v) {
 }
 
 /* A commit can still fail here: deferred constraints, serialisation. */
-static pawl_code read_sync(pawl_conn *c, const op *o, verdict *v) {
+static pawl_code read_sync(client *c, const op *o, verdict *v) {
   PGresult *res;
   for (int nulls = 0; nulls < 3;) { /* one stands before, one may behind */
     MUST(next_result(c, &res, v->rc == PAWL_OK ? v->err : NULL));
@@ -317,7 +320,7 @@ static pawl_code read_sync(pawl_conn *c, const op *o, verdict *v) {
 
 /* A batch that the server stored although we cannot tell its results must not
  * look like one that failed. */
-static pawl_code fail_unread(pawl_conn *c, const verdict *v) {
+static pawl_code fail_unread(client *c, const verdict *v) {
   if (!v->is_ours || c->reading->kind != PAWL_UNIT_BATCH) return v->rc;
   if (v->err) v->err->code = PAWL_UNREACHABLE;
   c->is_lost = 1;
@@ -326,7 +329,7 @@ static pawl_code fail_unread(pawl_conn *c, const verdict *v) {
 
 /* Reads a unit's answers. What was being prepared and was not answered is not
  * prepared: an aborted pipeline does not prepare, either. */
-static pawl_code read_unit(pawl_conn *c, unit *u, pawl_error *err) {
+static pawl_code read_unit(client *c, unit *u, pawl_error *err) {
   verdict v = {PAWL_OK, 0, err};
   pawl_code rc = PAWL_OK;
   c->reading = u;
@@ -349,19 +352,19 @@ static pawl_code read_unit(pawl_conn *c, unit *u, pawl_error *err) {
 }
 
 /* The answer to a submitted unit, for `finish` to tell. */
-static void answer(pawl_conn *c, unit *u) {
+static void answer(client *c, unit *u) {
   if (u->is_answered) return;
   u->rc = c->is_lost ? fail_lost(c, "the connection was lost", &u->err)
                      : read_unit(c, u, &u->err);
   u->is_answered = 1;
 }
 
-static void answer_submitted(pawl_conn *c) {
+static void answer_submitted(client *c) {
   for (int i = 0; i < c->nsubmitted; i++) answer(c, c->submitted[i]);
 }
 
 /* Reads the answers to everything sent, in order. */
-static pawl_code read_all(pawl_conn *c, pawl_error *err) {
+static pawl_code read_all(client *c, pawl_error *err) {
   answer_submitted(c);
   c->nqueued = 0;
   if (c->is_lost) return fail_lost(c, "the connection was lost", err);
@@ -369,7 +372,7 @@ static pawl_code read_all(pawl_conn *c, pawl_error *err) {
 }
 
 /* A sync behind what is queued, and all the answers. */
-static pawl_code sync(pawl_conn *c, pawl_error *err) {
+static pawl_code sync(client *c, pawl_error *err) {
   if (c->nqueued > 0) {
     c->counts->trips++;
     if (!add_op(c, OP_SYNC, (pawl_stmt)0)) return pawl_failure_memory(err);
@@ -379,7 +382,7 @@ static pawl_code sync(pawl_conn *c, pawl_error *err) {
   return read_all(c, err);
 }
 
-static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err) {
+static pawl_code run_plain(client *c, const char *sql, pawl_error *err) {
   MUST(queue_plain(c, OP_PLAIN, sql, err));
   return sync(c, err);
 }
@@ -388,7 +391,7 @@ static pawl_code run_plain(pawl_conn *c, const char *sql, pawl_error *err) {
  * pooler hands out numbers of its own, so that it knows whom to cancel. What
  * cannot be told from one in transaction mode is taken for one: all is right
  * then, if slower. */
-static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err) {
+static pawl_code find_pooler(client *c, int *pooler, pawl_error *err) {
   static const char ask[] = "select pg_catalog.pg_backend_pid()";
   pawl_error why;
 
@@ -411,7 +414,7 @@ static pawl_code find_pooler(pawl_conn *c, int *pooler, pawl_error *err) {
 
 /* ---- open and close ---- */
 
-static pawl_code begin_session(pawl_conn *c, int *pooler, pawl_error *err) {
+static pawl_code begin_session(client *c, int *pooler, pawl_error *err) {
   if (*pooler == PAWL_POOLER_UNKNOWN) MUST(find_pooler(c, pooler, err));
   c->pooler = *pooler == PAWL_POOLER_SHARED;
   if (c->pooler) return PAWL_OK;
@@ -426,14 +429,15 @@ static void clear_unit(unit *u) {
   pawl_results_clear(&u->results);
 }
 
-static void deinit_unit(pawl_conn *c, unit *u) {
+static void deinit_unit(client *c, unit *u) {
   clear_unit(u);
   pawl_results_deinit(&u->results);
   pawl_release(c->alloc, u->ops, (size_t)u->ops_cap * sizeof *u->ops);
   pawl_release(c->alloc, u->kept, (size_t)u->kept_cap * sizeof *u->kept);
 }
 
-static void postgres_close(pawl_conn *c) {
+static void postgres_close(pawl_conn *conn) {
+  client *c = of(conn);
   if (!c) return;
   for (int i = 0; i < NUNITS; i++) deinit_unit(c, &c->units[i]);
   if (c->query) pq.clear(c->query);
@@ -449,7 +453,7 @@ static pawl_code postgres_open(const char *target,
                                pawl_error *err) {
   pawl_counts unseen = {0}; /* opening does not count */
   pawl_code rc;
-  pawl_conn *c = NULL;
+  client *c = NULL;
   if (options->schema) MUST(pawl_pgschema_check(options->schema, err));
   TRY(pawl_pgconn_load(err));
   if (!(c = pawl_calloc(options->alloc, sizeof *c)))
@@ -470,10 +474,10 @@ static pawl_code postgres_open(const char *target,
   TRY(begin_session(c, &options->pooler, err));
   c->open = NULL;
   c->counts = options->counts;
-  *out = c;
+  *out = (pawl_conn *)c;
   return PAWL_OK;
 out:
-  postgres_close(c);
+  postgres_close((pawl_conn *)c);
   return rc;
 }
 
@@ -481,7 +485,7 @@ out:
 
 /* Reads what has come unasked: notifications, or the server's farewell and
  * then the end of the stream. False: the connection is lost. */
-static int drain(pawl_conn *c) {
+static int drain(client *c) {
   struct pollfd p = {.fd = pq.socket(c->pg), .events = POLLIN};
   while (!c->is_lost && poll(&p, 1, 0) > 0) {
     if (!pq.consumeInput(c->pg)) return 0;
@@ -491,7 +495,7 @@ static int drain(pawl_conn *c) {
   return !c->is_lost && pq.status(c->pg) == CONNECTION_OK;
 }
 
-static int is_submitted(const pawl_conn *c, const unit *u) {
+static int is_submitted(const client *c, const unit *u) {
   for (int i = 0; i < c->nsubmitted; i++)
     if (c->submitted[i] == u) return 1;
   return 0;
@@ -499,7 +503,7 @@ static int is_submitted(const pawl_conn *c, const unit *u) {
 
 /* Takes one that is not submitted (there is one more than can be): its rows
  * are given up. */
-static void open_unit(pawl_conn *c, int kind) {
+static void open_unit(client *c, int kind) {
   c->open = c->units;
   while (is_submitted(c, c->open)) c->open++;
   assert(c->open < c->units + NUNITS); /* D4 */
@@ -508,7 +512,8 @@ static void open_unit(pawl_conn *c, int kind) {
   c->shown = c->open;
 }
 
-static pawl_code postgres_begin(pawl_conn *c, int kind, pawl_error *err) {
+static pawl_code postgres_begin(pawl_conn *conn, int kind, pawl_error *err) {
+  client *c = of(conn);
   assert(!c->open);                   /* D1 */
   if (c->pooler) answer_submitted(c); /* C5 */
   if (!drain(c)) return fail_lost(c, "the connection was lost", err);
@@ -523,22 +528,22 @@ static pawl_code postgres_begin(pawl_conn *c, int kind, pawl_error *err) {
 }
 
 /* NULL: there is no memory for it. */
-static const char *text_of(pawl_conn *c, pawl_stmt which) {
-  const char *text = pawl_sql_postgres[which].text;
-  pawl_buf *own = &c->texts[which];
-  if (!c->schema) return text;
-  if (!own->len) {
-    *own = (pawl_buf){.alloc = c->alloc};
+static const char *text_of(client *c, pawl_stmt which) {
+  pawl_buf *own = &c->texts[which], room = {.alloc = c->alloc};
+  if (own->len) return own->at;
+  *own = room;
+  const char *text = pawl_sqltext_read(pawl_sql_postgres[which].text,
+                                       c->schema ? &room : own);
+  if (text && c->schema) {
     pawl_pgschema_put(own, text, c->schema);
-    if (pawl_buf_check(own, NULL) != PAWL_OK) {
-      pawl_buf_deinit(own);
-      return NULL;
-    }
+    text = pawl_buf_check(own, NULL) == PAWL_OK ? own->at : NULL;
   }
-  return own->at;
+  if (!text) pawl_buf_deinit(own);
+  pawl_buf_deinit(&room);
+  return text;
 }
 
-static pawl_code queue_prepare(pawl_conn *c, pawl_stmt which,
+static pawl_code queue_prepare(client *c, pawl_stmt which,
                                const pawl_pgparams *p, pawl_error *err) {
   const char *text;
   if (c->prepared[which] != UNPREPARED) return PAWL_OK;
@@ -550,8 +555,8 @@ static pawl_code queue_prepare(pawl_conn *c, pawl_stmt which,
       err);
 }
 
-static pawl_code queue_exec(pawl_conn *c, pawl_stmt which,
-                            const pawl_pgparams *p, pawl_error *err) {
+static pawl_code queue_exec(client *c, pawl_stmt which, const pawl_pgparams *p,
+                            pawl_error *err) {
   const char *text = c->pooler ? text_of(c, which) : "";
   if (!text || !add_op(c, OP_EXEC, which)) return pawl_failure_memory(err);
   c->counts->statements++;
@@ -564,8 +569,9 @@ static pawl_code queue_exec(pawl_conn *c, pawl_stmt which,
       err);
 }
 
-static pawl_code postgres_send(pawl_conn *c, const pawl_args *args,
+static pawl_code postgres_send(pawl_conn *conn, const pawl_args *args,
                                pawl_error *err) {
+  client *c = of(conn);
   pawl_pgparams p;
   assert(c->open); /* D1 */
   MUST(pawl_pgwire_encode(&c->bytes, args, &p, err));
@@ -576,14 +582,16 @@ static pawl_code postgres_send(pawl_conn *c, const pawl_args *args,
   return PAWL_OK;
 }
 
-static void postgres_rows(pawl_conn *c, int k, pawl_rows *out) {
+static void postgres_rows(pawl_conn *conn, int k, pawl_rows *out) {
+  client *c = of(conn);
   assert(c->shown->nops == 0); /* D3 */
   pawl_results_get(&c->shown->results, k, out);
 }
 
 /* Ends what was sent without a sync, or the open transaction. An implicit
  * transaction, too, is undone by a ROLLBACK (with a warning). */
-static int postgres_rollback(pawl_conn *c) {
+static int postgres_rollback(pawl_conn *conn) {
+  client *c = of(conn);
   if (!c->open) return 1;
   c->begin_due = 0;
   if (!c->is_lost && (c->in_transaction || c->nqueued > 0)) {
@@ -604,7 +612,7 @@ static int postgres_rollback(pawl_conn *c) {
 
 /* Behind a user's statements: the session as it was, and the user's path for
  * the triggers that the commit fires. */
-static pawl_code queue_resets(pawl_conn *c, pawl_error *err) {
+static pawl_code queue_resets(client *c, pawl_error *err) {
   size_t n = sizeof pawl_pg_resets / sizeof *pawl_pg_resets;
   for (size_t i = 0; i < n; i++)
     MUST(queue_plain(c, OP_PLAIN, pawl_pg_resets[i], err));
@@ -614,7 +622,7 @@ static pawl_code queue_resets(pawl_conn *c, pawl_error *err) {
 }
 
 /* Sends what is queued; its answers are still to come. */
-static pawl_code send_queued(pawl_conn *c, pawl_error *err) {
+static pawl_code send_queued(client *c, pawl_error *err) {
   if (PAWL_FAULT("commit.before_send") == PAWL_FAULT_DROP)
     pawl_pgconn_cut(c->pg);
   if (c->open->has_query) MUST(queue_resets(c, err));
@@ -631,13 +639,14 @@ static pawl_code send_queued(pawl_conn *c, pawl_error *err) {
   return PAWL_OK;
 }
 
-static void note_commit(pawl_conn *c, const unit *u) {
+static void note_commit(client *c, const unit *u) {
   if (c->relaxed && !c->pooler && u->did_anything &&
       u->kind != PAWL_UNIT_READ && u->kind != PAWL_UNIT_SNAPSHOT)
     pawl_unsaved_add(c->unsaved);
 }
 
-static pawl_code postgres_commit(pawl_conn *c, pawl_error *err) {
+static pawl_code postgres_commit(pawl_conn *conn, pawl_error *err) {
+  client *c = of(conn);
   assert(c->open);
   if (c->nqueued > 0 || c->in_transaction) MUST(send_queued(c, err));
   MUST(read_all(c, err)); /* or statements that were skipped */
@@ -661,7 +670,8 @@ static int prepares(const unit *u) {
   return 0;
 }
 
-static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
+static pawl_code postgres_submit(pawl_conn *conn, pawl_error *err) {
+  client *c = of(conn);
   unit *u = c->open;
   assert(u && u->kind == PAWL_UNIT_BATCH); /* D4 */
   assert(c->nsubmitted < PAWL_MAX_SUBMITTED);
@@ -676,7 +686,8 @@ static pawl_code postgres_submit(pawl_conn *c, pawl_error *err) {
   return PAWL_OK;
 }
 
-static pawl_code postgres_finish(pawl_conn *c, pawl_error *err) {
+static pawl_code postgres_finish(pawl_conn *conn, pawl_error *err) {
+  client *c = of(conn);
   unit *u = c->submitted[0];
   assert(!c->open && c->nsubmitted > 0); /* D1, D4 */
   answer(c, u);
@@ -689,8 +700,9 @@ static pawl_code postgres_finish(pawl_conn *c, pawl_error *err) {
   return u->rc;
 }
 
-static void postgres_await(pawl_conn *c, int64_t deadline_mono_us,
+static void postgres_await(pawl_conn *conn, int64_t deadline_mono_us,
                            struct pollfd *fds, int nfds, int *answered) {
+  client *c = of(conn);
   int n = 0;
   if (!c->is_lost && !c->submitted[0]->is_answered) (void)drain(c);
   for (;;) {
@@ -711,7 +723,7 @@ static void postgres_await(pawl_conn *c, int64_t deadline_mono_us,
 /* ---- the schema ---- */
 
 /* Several statements in one string: the simple protocol's own. */
-static pawl_code run_script(pawl_conn *c, const char *sql, pawl_error *err) {
+static pawl_code run_script(client *c, const char *sql, pawl_error *err) {
   op o = {OP_PLAIN, (pawl_stmt)0};
   verdict v = {PAWL_OK, 0, err};
   assert(c->open && c->open->kind == PAWL_UNIT_OPEN); /* D2 */
@@ -727,8 +739,9 @@ static pawl_code run_script(pawl_conn *c, const char *sql, pawl_error *err) {
   return v.rc;
 }
 
-static pawl_code postgres_script(pawl_conn *c, const char *sql,
+static pawl_code postgres_script(pawl_conn *conn, const char *sql,
                                  pawl_error *err) {
+  client *c = of(conn);
   pawl_buf text = {.alloc = c->alloc};
   if (!c->schema) return run_script(c, sql, err);
   pawl_pgschema_put(&text, sql, c->schema);
@@ -742,20 +755,24 @@ static pawl_code postgres_script(pawl_conn *c, const char *sql,
 
 /* A commit that waits for the disk takes all before it along; one that has
  * written nothing would not wait, hence the number. */
-static pawl_code postgres_save(pawl_conn *c, int only_local, pawl_error *err) {
+static pawl_code postgres_save(pawl_conn *conn, int how, pawl_error *err) {
+  client *c = of(conn);
   pawl_code rc = PAWL_OK;
 
-  if (only_local) return PAWL_OK; /* the server's own writer does it */
-  MUST(postgres_begin(c, PAWL_UNIT_OPEN, err));
+  if (how != PAWL_SAVE_ALL)
+    return PAWL_OK; /* the server's own writer does it */
+  if (PAWL_FAULT("store.save") == PAWL_FAULT_FAIL)
+    return pawl_fail_as(err, PAWL_STORE, "58030", "", "the disk failed");
+  MUST(postgres_begin(conn, PAWL_UNIT_OPEN, err));
   TRY(run_script(c,
                  "set local synchronous_commit to on;"
                  "select pg_catalog.pg_current_xact_id()",
                  err));
-  TRY(postgres_commit(c, err));
-  *c->unsaved = (pawl_unsaved){0, 0};
+  TRY(postgres_commit(conn, err));
+  pawl_unsaved_clear(c->unsaved);
   return PAWL_OK;
 out:
-  (void)postgres_rollback(c);
+  (void)postgres_rollback(conn);
   return rc;
 }
 
@@ -763,7 +780,7 @@ out:
 
 /* The session's own limit is put aside for this statement: the values travel
  * in a setting of our own, so that no answer need be waited for. */
-static pawl_code queue_limit(pawl_conn *c, int64_t limit_us, pawl_error *err) {
+static pawl_code queue_limit(client *c, int64_t limit_us, pawl_error *err) {
   char sql[160];
   int64_t ms = limit_us / 1000 > 0 ? limit_us / 1000 : 1;
   MUST(queue_plain(c, OP_PLAIN,
@@ -776,9 +793,8 @@ static pawl_code queue_limit(pawl_conn *c, int64_t limit_us, pawl_error *err) {
   return queue_plain(c, OP_PLAIN, sql, err);
 }
 
-static pawl_code send_query(pawl_conn *c, const char *sql,
-                            const pawl_pgparams *p, int64_t limit_us,
-                            pawl_error *err) {
+static pawl_code send_query(client *c, const char *sql, const pawl_pgparams *p,
+                            int64_t limit_us, pawl_error *err) {
   MUST(queue_begin(c, err));
   if (limit_us > 0) MUST(queue_limit(c, limit_us, err));
   MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err));
@@ -816,7 +832,9 @@ static pawl_code explain_query(pawl_code rc, int64_t limit_us,
   return err->code;
 }
 
-static pawl_code postgres_query(pawl_conn *c, pawl_query *q, pawl_error *err) {
+static pawl_code postgres_query(pawl_conn *conn, pawl_query *q,
+                                pawl_error *err) {
+  client *c = of(conn);
   pawl_pgparams p;
   pawl_error mine = {0};
   pawl_buf text = {.alloc = c->alloc};
@@ -848,7 +866,7 @@ out:
 
 /* ---- waiting for work ---- */
 
-static pawl_code listen_once(pawl_conn *c, pawl_error *err) {
+static pawl_code listen_once(client *c, pawl_error *err) {
   char listen[PAWL_PG_SCHEMA_MAX + sizeof "listen _wake"];
   if (c->pooler || c->is_listening) return PAWL_OK;
   snprintf(listen, sizeof listen, "listen %s_wake",
@@ -861,7 +879,7 @@ static pawl_code listen_once(pawl_conn *c, pawl_error *err) {
 }
 
 /* Has anybody else notified us? */
-static int has_news(pawl_conn *c) {
+static int has_news(client *c) {
   int news = 0;
   PGnotify *n;
   while ((n = pq.notifies(c->pg)) != NULL) {
@@ -871,9 +889,10 @@ static int has_news(pawl_conn *c) {
   return news;
 }
 
-static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
+static pawl_code postgres_wait(pawl_conn *conn, int64_t deadline_mono_us,
                                const volatile int *stop, struct pollfd *fds,
                                int nfds, int *woken, pawl_error *err) {
+  client *c = of(conn);
   int listened = c->is_listening;
   MUST(listen_once(c, err));
   *woken = c->is_listening != listened; /* look once more */
@@ -893,17 +912,17 @@ static pawl_code postgres_wait(pawl_conn *c, int64_t deadline_mono_us,
 }
 
 /* Its number may be another one after a reconnect. */
-static pawl_code postgres_fd(pawl_conn *c, int *out, pawl_error *err) {
+static pawl_code postgres_fd(pawl_conn *conn, int *out, pawl_error *err) {
+  client *c = of(conn);
   MUST(listen_once(c, err));
   *out = c->pooler ? -1 : pq.socket(c->pg);
   return PAWL_OK;
 }
 
 /* Its own tools copy it as it is at one moment, faster than we could. */
-static pawl_code postgres_backup(pawl_conn *c, const char *path,
-                                 const volatile int *stop, int64_t *bytes,
-                                 pawl_error *err) {
-  (void)c, (void)path, (void)stop, (void)bytes;
+static pawl_code postgres_backup(pawl_conn *conn, pawl_copy *copy,
+                                 const volatile int *stop, pawl_error *err) {
+  (void)conn, (void)copy, (void)stop;
   return pawl_fail_hint(
       err, PAWL_UNSUPPORTED,
       "pg_dump --format=custom --schema=pawl (or what the store's is called) "
@@ -912,10 +931,27 @@ static pawl_code postgres_backup(pawl_conn *c, const char *path,
       "a store in PostgreSQL is backed up with pg_dump");
 }
 
+static pawl_code postgres_restore(pawl_conn *conn, pawl_conn *from,
+                                  const volatile int *stop, int64_t *bytes,
+                                  pawl_error *err) {
+  (void)conn, (void)from, (void)stop, (void)bytes;
+  return pawl_fail_hint(
+      err, PAWL_UNSUPPORTED,
+      "stop all workers; pg_restore --clean --dbname=DATABASE FILE puts back "
+      "what pg_dump has copied",
+      "a store in PostgreSQL is restored with pg_restore");
+}
+
+static int64_t postgres_library(void) {
+  return pawl_pgconn_load(NULL) == PAWL_OK ? pawl_pq.libVersion() : 0;
+}
+
 const pawl_driver pawl_driver_postgres = {
     .name = "postgres",
     .url = &pawl_pgurl,
     .describe = pawl_pgconn_describe,
+    .library = "libpq",
+    .library_version = postgres_library,
     .caps = PAWL_CAN_OWN_CLOCK | PAWL_CAN_SUBMIT | PAWL_CAN_SNAPSHOT,
     .open_limit_us = 10 * PAWL_SECOND,
     .sql = pawl_sql_postgres,
@@ -937,4 +973,5 @@ const pawl_driver pawl_driver_postgres = {
     .save = postgres_save,
     .fd = postgres_fd,
     .backup = postgres_backup,
+    .restore = postgres_restore,
 };

@@ -1,10 +1,19 @@
 #define _POSIX_C_SOURCE 200809L
+#ifdef __APPLE__
+#define _DARWIN_C_SOURCE /* st_mtimespec */
+#endif
 #include "reading.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#ifdef __APPLE__
+#define WRITTEN st_mtimespec
+#else
+#define WRITTEN st_mtim
+#endif
 
 enum { MAX_PATH = 4096 };
 
@@ -59,8 +68,8 @@ void pawl_reading_note(const char *path, pawl_reading_mark *out) {
   if (stat(path, &st) != 0) return;
   out->inode = (int64_t)st.st_ino;
   out->bytes = (int64_t)st.st_size;
-  out->seconds = (int64_t)st.st_mtim.tv_sec;
-  out->nanoseconds = (int64_t)st.st_mtim.tv_nsec;
+  out->seconds = (int64_t)st.WRITTEN.tv_sec;
+  out->nanoseconds = (int64_t)st.WRITTEN.tv_nsec;
 }
 
 int pawl_reading_is_still(const char *path, const pawl_reading_mark *mark) {

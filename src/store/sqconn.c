@@ -16,6 +16,8 @@
 #define WAL_PASSIVE ((int64_t)4 * 1024 * 1024)
 #define WAL_RELAXED ((int64_t)32 * 1024 * 1024) /* a frame would wait for it */
 #define WAL_TRUNCATE ((int64_t)16 * 1024 * 1024)
+#define WAL_LEAST ((int64_t)64 * 1024)
+#define GROUP_ROWS 20000 /* changed in a group: its pages are in memory */
 
 enum {
   BEGIN_WRITE,
@@ -24,6 +26,9 @@ enum {
   ROLLBACK,
   DATA_VERSION,
   SCHEMA_VERSION,
+  UNIT_BEGIN, /* one of a group */
+  UNIT_KEEP,
+  UNIT_UNDO,
   NSTEERING
 };
 static const char *const steering[NSTEERING] = {
@@ -33,6 +38,9 @@ static const char *const steering[NSTEERING] = {
     [ROLLBACK] = "rollback",
     [DATA_VERSION] = "pragma data_version",
     [SCHEMA_VERSION] = "pragma schema_version",
+    [UNIT_BEGIN] = "savepoint pawl_unit",
+    [UNIT_KEEP] = "release pawl_unit",
+    [UNIT_UNDO] = "rollback to pawl_unit",
 };
 
 _Static_assert(NSTEERING == PAWL_SQ_NSTEERING, "sqconn.h counts them");
@@ -97,10 +105,12 @@ static pawl_code fail_as(const char *what, int rc, const char *message,
 }
 
 /* SQLite tells of a disk that is full where it writes a page of the file; where
- * it makes its own files longer, that the disk fails. */
+ * it makes its own files, or makes them longer, that the disk fails. */
 static int is_full(const pawl_sqconn *c, int rc) {
-  const int why =
-      c->db && (rc & 0xff) == SQLITE_IOERR ? sqlite3_system_errno(c->db) : 0;
+  const int kind = rc & 0xff;
+  const int why = c->db && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN)
+                      ? sqlite3_system_errno(c->db)
+                      : 0;
 
   return why == ENOSPC || why == EDQUOT;
 }
@@ -158,24 +168,31 @@ static void set_waiting(pawl_sqconn *c, int is_waiting) {
 #endif
 }
 
-/* Lets somebody else in who waits; who never waits himself has no time for
- * that. */
-static void give_way(pawl_sqconn *c) {
-  if (!c->options->busy_us) return;
+/* Does somebody else wait, and say so? */
+static int is_waited_for(const pawl_sqconn *c) {
 #ifdef F_OFD_GETLK
   struct flock mark = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-  if (c->lock_fd >= 0 && fcntl(c->lock_fd, F_OFD_GETLK, &mark) == 0 &&
-      mark.l_type != F_UNLCK)
-    sleep_for(c, 1000);
+  return c->lock_fd >= 0 && fcntl(c->lock_fd, F_OFD_GETLK, &mark) == 0 &&
+         mark.l_type != F_UNLCK;
 #else
   (void)c;
+  return 0;
 #endif
 }
 
+/* Lets somebody else in who waits; who never waits himself has no time for
+ * that. */
+static void give_way(pawl_sqconn *c) {
+  if (c->options->busy_us && is_waited_for(c)) sleep_for(c, 1000);
+}
+
+/* Who never waits asks again later: until he has been let in he is one for whom
+ * others make room. */
 static int on_busy(void *ud, int tries) {
   pawl_sqconn *c = ud;
-  if (c->no_waiting || !c->options->busy_us) return 0;
+  if (c->no_waiting) return 0;
   set_waiting(c, 1);
+  if (!c->options->busy_us) return 0;
   if (tries == 0)
     c->busy_since = pawl_clock_mono();
   else if (pawl_clock_mono() - c->busy_since > c->options->busy_us)
@@ -214,8 +231,21 @@ static void unlock_beside(pawl_sqconn *c) {
 
 /* ---- checkpoints ---- */
 
+static int64_t passive_bytes(const pawl_sqconn *c) {
+  const int64_t asked = c->options->checkpoint_bytes;
+
+  if (asked > 0) return asked < WAL_LEAST ? WAL_LEAST : asked;
+  return c->options->relaxed ? WAL_RELAXED : WAL_PASSIVE;
+}
+
 static int64_t passive_pages(const pawl_sqconn *c) {
-  return (c->options->relaxed ? WAL_RELAXED : WAL_PASSIVE) / c->page_bytes;
+  return passive_bytes(c) / c->page_bytes;
+}
+
+/* So long the log stays, as room of its own, once it was begun anew. */
+static int64_t kept_bytes(const pawl_sqconn *c) {
+  const int64_t bytes = 4 * passive_bytes(c);
+  return bytes < WAL_TRUNCATE ? bytes : WAL_TRUNCATE;
 }
 
 /* `pages` are in the WAL after a commit; it shrinks when a writer begins it
@@ -239,6 +269,66 @@ static void checkpoint(pawl_sqconn *c, int mode) {
   if (rc == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE) c->wal_pages = 0;
   /* An old reader may hold it back: not again before as much has come. */
   c->checkpoint_pages = c->wal_pages + passive_pages(c);
+}
+
+/* One commit more, which nobody waits for: where somebody else writes at this
+ * moment it is left out. A log that loses it is as good as before. */
+static int set_mark(pawl_sqconn *c, int has_log) {
+  char sql[64];
+
+  if (!c->skips_sync) {
+    if (pawl_sqconn_exec(c, "pragma synchronous=normal", NULL) != PAWL_OK)
+      return 0;
+    c->skips_sync = 1; /* set_sync sees to the next unit */
+  }
+  snprintf(sql, sizeof sql, "pragma application_id=%d",
+           has_log ? PAWL_SQ_HAS_LOG : PAWL_SQ_APPLICATION_ID);
+  c->no_waiting = 1;
+  const pawl_code rc = pawl_sqconn_exec(c, sql, NULL);
+  c->no_waiting = 0;
+  return rc == PAWL_OK;
+}
+
+/* See Marks in sqconn.h. Under the lock beside. */
+static void checkpoint_marked(pawl_sqconn *c) {
+  const int marked = set_mark(c, 1);
+
+  checkpoint(c, SQLITE_CHECKPOINT_PASSIVE);
+  (void)PAWL_FAULT("store.marked");
+  if (marked) c->has_marked = set_mark(c, 0);
+}
+
+/* All of the log goes into the file, which is whole until the next commit. */
+static void empty_log(pawl_sqconn *c) {
+  checkpoint(c, SQLITE_CHECKPOINT_TRUNCATE);
+  c->has_marked = 0;
+}
+
+/* What could not be taken back; and what somebody left who was killed. The log
+ * stays where it still cannot, and says that nothing is missing. */
+static int is_marked_whole(pawl_sqconn *c) {
+  int64_t id = 0;
+
+  if (pawl_sqconn_ask(c, "pragma application_id", &id, NULL) != PAWL_OK)
+    return 0;
+  return id != PAWL_SQ_HAS_LOG || set_mark(c, 0);
+}
+
+/* The disk had no room for a commit, which is undone: what is in the log goes
+ * into the file, as far as that has the pages, and the log is begun anew, over
+ * the room that it has. 0: nothing was gained, or that has not helped. Under
+ * the lock beside. */
+static int make_room(pawl_sqconn *c) {
+  int pages = 0, moved = 0;
+
+  if (c->is_memory || c->made_room || !pawl_sqconn_end(c)) return 0;
+  c->made_room = 1;
+  c->no_waiting = 1;
+  const int rc = sqlite3_wal_checkpoint_v2(
+      c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved);
+  c->no_waiting = 0;
+  c->has_marked = 0;
+  return rc == SQLITE_OK && pages > 0 && moved == pages;
 }
 
 /* ---- is the file still there? ---- */
@@ -305,6 +395,15 @@ static pawl_code fail_readonly(const char *path, pawl_error *err) {
                    "let this user write the file and its folder", err);
 }
 
+/* The same, of who has not opened it yet. */
+static pawl_code fail_opening(const char *path, pawl_error *err) {
+  return fail_path(
+      path, PAWL_READONLY, "25006", "cannot be written",
+      "let this user write the file and its folder; who only asks "
+      "opens it with `create` -1 (in Lua: false)",
+      err);
+}
+
 /* Can `path` be made in its folder? */
 static pawl_code check_folder(const char *path, pawl_error *err) {
   const char *slash = strrchr(path, '/');
@@ -325,11 +424,26 @@ static pawl_code check_folder(const char *path, pawl_error *err) {
                       "%s: there is no folder %s", path, folder);
 }
 
+/* F3 */
+static pawl_code fail_log_alone(const char *path, pawl_error *err) {
+  pawl_fail(err, PAWL_NOT_A_STORE,
+            "%s: the file is not there, but the log of one is (%s-wal), with "
+            "what was committed to it last",
+            path, path);
+  pawl_error_sqlstate(err, "58P01");
+  pawl_error_hint(err,
+                  "put the file back beside it; for another store, move "
+                  "%s-wal to where that file went",
+                  path);
+  return PAWL_NOT_A_STORE;
+}
+
 /* What SQLite would tell less clearly. Only looks; opens nothing. */
 static pawl_code check_path(const char *path,
                             const pawl_driver_options *options,
                             pawl_error *err) {
   struct stat st;
+  if (pawl_file_is_log_alone(path)) return fail_log_alone(path, err);
   if (stat(path, &st) != 0) {
     if (errno == ENOENT || errno == ENOTDIR)
       return options->create ? check_folder(path, err)
@@ -347,7 +461,7 @@ static pawl_code check_path(const char *path,
     return fail_path(path, PAWL_AUTH, "42501", strerror(errno),
                      "let this user read and write the file", err);
   if (access(path, W_OK) != 0 && !options->look)
-    return fail_readonly(path, err);
+    return fail_opening(path, err);
   return PAWL_OK;
 }
 
@@ -370,14 +484,31 @@ pawl_code pawl_sqconn_ask(pawl_sqconn *c, const char *sql, int64_t *out,
   return rc;
 }
 
+static pawl_code ask_catalogue(pawl_sqconn *c, pawl_stmt which, int64_t *out,
+                               pawl_error *err) {
+  pawl_buf room = {.alloc = c->alloc};
+  const char *text = pawl_sqltext_read(pawl_sql_sqlite[which].text, &room);
+  pawl_code rc =
+      text ? pawl_sqconn_ask(c, text, out, err) : pawl_failure_memory(err);
+  pawl_buf_deinit(&room);
+  return rc;
+}
+
 /* Refuses what is somebody else's before anything is changed in it. */
 static pawl_code check_owner(pawl_sqconn *c, int create, pawl_error *err) {
   int64_t id = 0, ours = 0, any = 0;
   MUST(pawl_sqconn_ask(c, "pragma application_id", &id, err));
-  MUST(pawl_sqconn_ask(c, pawl_sql_sqlite[PAWL_STMT_schema_probe].text, &ours,
-                       err));
+  MUST(ask_catalogue(c, PAWL_STMT_schema_probe, &ours, err));
   MUST(pawl_sqconn_ask(c, "select exists (select 1 from sqlite_master)", &any,
                        err));
+  if (id == PAWL_SQ_HAS_LOG && !c->had_log)
+    return fail_path(c->name, PAWL_CORRUPT, "XX001",
+                     "was copied while it was open, without the log beside it "
+                     "(-wal), which has what was committed last",
+                     "copy it with `pawl backup`, or together with its -wal; "
+                     "to do with what it has: sqlite3 FILE \"" PAWL_SQ_SEAL
+                     "\"",
+                     err);
   if (ours) return PAWL_OK;
   if (any || (id != 0 && id != PAWL_SQ_APPLICATION_ID))
     return fail_path(c->name, PAWL_NOT_A_STORE, "3F000",
@@ -385,7 +516,9 @@ static pawl_code check_owner(pawl_sqconn *c, int create, pawl_error *err) {
                      "give pawl a file of its own; your tables can be made "
                      "in it afterwards",
                      err);
-  return create ? PAWL_OK : fail_missing(c->name, err);
+  if (create) return PAWL_OK;
+  if (!c->options->image.at) return fail_missing(c->name, err);
+  return fail_path(c->name, PAWL_NOT_A_STORE, "3F000", "is no store", "", err);
 }
 
 /* Who may write the database must be able to lock the file beside; who may
@@ -423,6 +556,18 @@ static void make_private(const char *path) {
   if (fd >= 0) close(fd); /* else SQLite says why */
 }
 
+static pawl_code fail_beside(const char *name, pawl_error *err) {
+  const int why = errno;
+
+  if (why == ENOSPC || why == EDQUOT)
+    return fail_path(name, PAWL_FULL, "53100", strerror(why),
+                     "make room on the disk and try again", err);
+  return fail_path(name,
+                   why == EROFS || why == EACCES ? PAWL_READONLY : PAWL_STORE,
+                   "58030", strerror(why),
+                   "let this user write the file and its folder", err);
+}
+
 static pawl_code open_beside(pawl_sqconn *c, pawl_error *err) {
   struct stat st;
   char name[4096];
@@ -432,11 +577,7 @@ static pawl_code open_beside(pawl_sqconn *c, pawl_error *err) {
                      "", err);
   if (stat(c->path, &st) != 0) st.st_mode = 0600;
   c->lock_fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (c->lock_fd < 0)
-    return fail_path(
-        name, errno == EROFS || errno == EACCES ? PAWL_READONLY : PAWL_STORE,
-        "58030", strerror(errno),
-        "let this user write the file and its folder", err);
+  if (c->lock_fd < 0) return fail_beside(name, err);
   set_rights(c->lock_fd, &st);
   return PAWL_OK;
 }
@@ -485,7 +626,7 @@ static pawl_code steer(pawl_sqconn *c, int which, pawl_error *err) {
   if (sqlite3_step(c->steering[which]) != SQLITE_DONE)
     rc = pawl_sqconn_fail(c, c->name, err);
   sqlite3_reset(c->steering[which]);
-  set_waiting(c, 0);
+  if (rc != PAWL_BUSY || c->options->busy_us) set_waiting(c, 0);
   return rc;
 }
 
@@ -499,9 +640,35 @@ static int64_t look_at(pawl_sqconn *c, int which, int64_t before) {
   return version;
 }
 
+/* Its transaction is gone, by whatever: what was in it is undone. */
+static void lose_group(pawl_sqconn *c) {
+  if (!c->group.is_open) return;
+  c->group = (pawl_sqgroup){0, 0, 0};
+  pawl_unsaved_undo(c->options->unsaved);
+}
+
+/* Is the unit that is open, if one is, over, and all that came before it in its
+ * group as it was? */
+static int end_grouped(pawl_sqconn *c) {
+  int is_over = !sqlite3_get_autocommit(c->db);
+
+  if (is_over && c->group.in_unit)
+    is_over = PAWL_FAULT("store.rollback") != PAWL_FAULT_FAIL &&
+              steer(c, UNIT_UNDO, NULL) == PAWL_OK &&
+              steer(c, UNIT_KEEP, NULL) == PAWL_OK;
+  c->group.in_unit = 0;
+  if (is_over && !c->options->unsaved->unwritten) { /* nobody needs it */
+    c->group.is_open = 0;
+    return pawl_sqconn_end(c);
+  }
+  if (!is_over) lose_group(c);
+  return is_over;
+}
+
 /* Is no transaction open any more? A failed statement may have rolled back by
  * itself: a full disk does. */
 int pawl_sqconn_end(pawl_sqconn *c) {
+  if (c->group.is_open) return end_grouped(c);
   if (!sqlite3_get_autocommit(c->db) &&
       PAWL_FAULT("store.rollback") != PAWL_FAULT_FAIL)
     (void)steer(c, ROLLBACK, NULL);
@@ -585,6 +752,14 @@ static pawl_code set_vacuum(pawl_sqconn *c, pawl_error *err) {
   return pawl_sqconn_exec(c, "pragma auto_vacuum=incremental", err);
 }
 
+static pawl_code set_kept(pawl_sqconn *c, pawl_error *err) {
+  char sql[64];
+
+  snprintf(sql, sizeof sql, "pragma journal_size_limit=%lld",
+           (long long)kept_bytes(c));
+  return pawl_sqconn_exec(c, sql, err);
+}
+
 static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
   pawl_code rc;
   MUST(pawl_sqconn_exec(
@@ -596,6 +771,8 @@ static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
   /* What a statement would undo if it failed in the midst is kept page by
    * page: in a temporary file, unless told otherwise. */
   MUST(pawl_sqconn_exec(c, "pragma temp_store=memory", err));
+  if (c->is_memory && !c->options->image.at)
+    return set_vacuum(c, err); /* for the files that it is copied to */
   if (c->is_memory || c->reading) return PAWL_OK;
   MUST(open_beside(c, err));
   c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
@@ -607,20 +784,52 @@ static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
   if (rc == PAWL_OK) rc = forget_counts(c, 0, err);
   unlock_beside(c);
   if (rc != PAWL_OK) return rc;
-  MUST(pawl_sqconn_exec(c,
-                        "pragma wal_autocheckpoint=0;"
-                        "pragma journal_size_limit=16777216",
-                        err));
+  MUST(pawl_sqconn_exec(c, "pragma wal_autocheckpoint=0", err));
   MUST(pawl_sqconn_ask(c, "pragma page_size", &c->page_bytes, err));
+  MUST(set_kept(c, err));
   c->checkpoint_pages = passive_pages(c);
   sqlite3_wal_hook(c->db, on_commit, c);
   return pawl_sqconn_ask(c, steering[DATA_VERSION], &c->seen_version, err);
+}
+
+/* Pages by the header, which SQLite takes at its word in memory. */
+static int check_image(pawl_str image) {
+  const unsigned char *h = (const unsigned char *)image.at;
+
+  if (image.len < 512 || memcmp(h, "SQLite format 3", 16) != 0)
+    return SQLITE_NOTADB;
+  size_t page = (size_t)h[16] << 8 | h[17];
+  size_t pages = (size_t)h[28] << 24 | (size_t)h[29] << 16 |
+                 (size_t)h[30] << 8 | (size_t)h[31];
+  if (page == 1) page = 65536;
+  return page >= 512 && image.len / page >= pages ? SQLITE_OK : SQLITE_CORRUPT;
+}
+
+/* Of a file that has a log SQLite wants to open that: memory has none, and all
+ * of it has been put into a file that was closed. */
+static int open_image(pawl_sqconn *c) {
+  const pawl_str image = c->options->image;
+  const sqlite3_int64 size = (sqlite3_int64)image.len;
+  int rc = check_image(image);
+
+  if (rc == SQLITE_OK)
+    rc = sqlite3_open_v2(c->path, &c->db,
+                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+  if (rc != SQLITE_OK) return rc;
+  unsigned char *own = sqlite3_malloc64(image.len);
+  if (!own) return SQLITE_NOMEM;
+  memcpy(own, image.at, image.len);
+  own[18] = own[19] = 1;
+  return sqlite3_deserialize(
+      c->db, "main", own, size, size,
+      SQLITE_DESERIALIZE_READONLY | SQLITE_DESERIALIZE_FREEONCLOSE);
 }
 
 static int open_file(pawl_sqconn *c, int create) {
   pawl_buf uri = {.alloc = c->alloc};
   int flags = SQLITE_OPEN_NOMUTEX, rc;
 
+  if (c->options->image.at) return open_image(c);
   if (!c->reading)
     flags |= SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
   else
@@ -648,7 +857,7 @@ static pawl_code connect(pawl_sqconn *c, int create, pawl_error *err) {
     return fail_rc(c, c->name, rc, err);
   /* SQLite opens what it may not write for reading, and says so later. */
   if (!c->is_memory && !c->reading && sqlite3_db_readonly(c->db, "main") == 1)
-    return fail_readonly(c->name, err);
+    return fail_opening(c->name, err);
   return note_place(c, err);
 }
 
@@ -665,13 +874,28 @@ static int set_path(pawl_sqconn *c, const char *path) {
   return 1;
 }
 
+/* What was lent may have statements of the program's, which keep what is left
+ * of it until they are finalized; nothing of ours is asked by it then. */
+static void close_handle(pawl_sqconn *c) {
+  if (c->guard.was_lent) {
+    sqlite3_set_authorizer(c->db, NULL, NULL);
+    sqlite3_commit_hook(c->db, NULL, NULL);
+    sqlite3_wal_hook(c->db, NULL, NULL);
+    sqlite3_busy_handler(c->db, NULL, NULL);
+  }
+  sqlite3_close_v2(c->db);
+}
+
 void pawl_sqconn_close(pawl_sqconn *c) {
+  pawl_sqsync_close(c->sync);
+  lose_group(c);
   for (int i = 0; i < PAWL_SQ_NSTEERING; i++) sqlite3_finalize(c->steering[i]);
   /* The last connection checkpoints while it closes. */
   if (c->db && (c->reading || !pawl_file_is_still(&c->file) ||
-                lock_beside(c, at_most(c, PAWL_SECOND), NULL) != PAWL_OK))
+                lock_beside(c, at_most(c, PAWL_SECOND), NULL) != PAWL_OK ||
+                (c->is_open && !c->is_memory && !is_marked_whole(c))))
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-  sqlite3_close(c->db);
+  close_handle(c);
   unlock_beside(c);
   if (c->lock_fd >= 0) close(c->lock_fd);
   pawl_sqturns_deinit(&c->turns);
@@ -717,19 +941,27 @@ static pawl_code connect_to_read(pawl_sqconn *c, pawl_error *err) {
 pawl_code pawl_sqconn_open(pawl_sqconn *c, const char *path, pawl_error *err) {
   const pawl_driver_options *options = c->options;
   c->is_memory = strcmp(path, ":memory:") == 0;
+  const int create = options->create || (c->is_memory && !options->image.at);
   if (!set_path(c, path)) return pawl_failure_memory(err);
+  if (options->image.at) c->name = "the copy";
   if (!c->is_memory) MUST(check_path(path, options, err));
   if (!c->is_memory) MUST(check_log(c, err));
+  if (!c->is_memory) c->had_log = pawl_file_has_log(c->path);
   if (!c->is_memory && options->create) make_private(c->path);
   if (!c->is_memory && options->look)
     MUST(connect_to_read(c, err));
   else
-    MUST(connect(c, options->create || c->is_memory, err));
-  MUST(check_owner(c, options->create || c->is_memory, err));
+    MUST(connect(c, create, err));
+  MUST(check_owner(c, create, err));
   if (c->reading && !pawl_sqconn_end(c)) return pawl_failure_memory(err);
   MUST(configure(c, err));
   MUST(prepare_steering(c, ROLLBACK, err)); /* there may be no memory then */
+  if (options->relaxed) MUST(prepare_steering(c, UNIT_UNDO, err));
+  if (options->relaxed) MUST(prepare_steering(c, UNIT_KEEP, err));
+  if (options->sync_thread && !c->is_memory && !c->reading)
+    MUST(pawl_sqsync_open(c->alloc, &c->sync, err));
   pawl_file_note_log(&c->file);
+  c->is_open = 1;
   set_waiting(c, 0);
   return PAWL_OK;
 }
@@ -740,7 +972,8 @@ pawl_code pawl_sqconn_open(pawl_sqconn *c, const char *path, pawl_error *err) {
  * were not. What it is to be is settled before a unit begins, so that none goes
  * on without the sync it wants. */
 static pawl_code set_sync(pawl_sqconn *c, int unit, pawl_error *err) {
-  int skips = unit == PAWL_UNIT_SOON || (c->options->relaxed && c->has_synced);
+  const int may_wait = c->options->relaxed || unit == PAWL_UNIT_RELAXED;
+  const int skips = unit == PAWL_UNIT_SOON || (may_wait && c->has_synced);
   if (unit == PAWL_UNIT_READ || c->skips_sync == skips) return PAWL_OK;
   MUST(pawl_sqconn_exec(
       c, skips ? "pragma synchronous=normal" : "pragma synchronous=full",
@@ -751,34 +984,139 @@ static pawl_code set_sync(pawl_sqconn *c, int unit, pawl_error *err) {
 
 /* The first one of a connection is synced in any case, as SQLite then sees to
  * it that a log that was just made can be found in its folder. */
-static void note_commit(pawl_sqconn *c) {
-  if (!c->options->relaxed) return;
+static void note_commit(pawl_sqconn *c, int unit) {
+  const int counts = c->options->relaxed || unit == PAWL_UNIT_RELAXED;
+
   if (!c->skips_sync) {
     c->has_synced = 1;
-    *c->options->unsaved = (pawl_unsaved){0, 0};
-  } else if (c->has_synced && !c->is_memory) {
+    pawl_unsaved_clear(c->options->unsaved);
+  } else if (counts && c->has_synced && !c->is_memory) {
     pawl_unsaved_add(c->options->unsaved);
   }
 }
 
-pawl_code pawl_sqconn_save(pawl_sqconn *c, pawl_error *err) {
-  sqlite3_file *log = NULL;
-  int rc = SQLITE_OK;
+/* What it was about is at risk as before. `why`: an errno. */
+static pawl_code fail_sync(const pawl_sqconn *c, int why, pawl_error *err) {
+  const int full = why == ENOSPC || why == EDQUOT;
 
-  (void)PAWL_FAULT("store.save");
+  c->options->unsaved->syncing = 0;
+  return pawl_fail_as(
+      err, full ? PAWL_FULL : PAWL_STORE, full ? "53100" : "58030",
+      full ? "make room on the disk and try again"
+           : "the disk or its driver failed",
+      "%s-wal: cannot be taken to the disk: %s", c->name, strerror(why));
+}
+
+/* The log that is open; NULL: there is none yet. */
+static sqlite3_file *log_of(pawl_sqconn *c) {
+  sqlite3_file *log = NULL;
+
+  (void)sqlite3_file_control(c->db, "main", SQLITE_FCNTL_JOURNAL_POINTER,
+                             &log);
+  return log && log->pMethods ? log : NULL;
+}
+
+/* 0, or an errno. */
+static int sync_log(pawl_sqconn *c) {
+  sqlite3_file *log = log_of(c);
+  int why = 0;
+
+  if (PAWL_FAULT("store.save") == PAWL_FAULT_FAIL) return EIO;
+  if (!log || log->pMethods->xSync(log, SQLITE_SYNC_FULL) == SQLITE_OK)
+    return 0;
+  (void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &why);
+  return why ? why : EIO;
+}
+
+pawl_code pawl_sqconn_save(pawl_sqconn *c, pawl_error *err) {
+  int why = 0;
+
+  MUST(pawl_sqconn_settle(c, err));
   if (!c->is_memory && !c->reading) {
     MUST(pawl_sqconn_check_place(c, err));
-    (void)sqlite3_file_control(c->db, "main", SQLITE_FCNTL_JOURNAL_POINTER,
-                               &log);
-    if (log && log->pMethods) rc = log->pMethods->xSync(log, SQLITE_SYNC_FULL);
+    why = sync_log(c);
   }
-  if (rc != SQLITE_OK) return fail_rc(c, c->name, rc, err);
-  *c->options->unsaved = (pawl_unsaved){0, 0};
+  if (why) return fail_sync(c, why, err);
+  pawl_unsaved_clear(c->options->unsaved);
   return PAWL_OK;
+}
+
+pawl_code pawl_sqconn_look_synced(pawl_sqconn *c, pawl_error *err) {
+  int why = 0;
+
+  if (!c->sync) return PAWL_OK;
+  const pawl_sqsync_state state = pawl_sqsync_look(c->sync, &why);
+  c->is_syncing = state == PAWL_SQSYNC_BUSY;
+  if (state == PAWL_SQSYNC_FAILED) return fail_sync(c, why, err);
+  if (state == PAWL_SQSYNC_DONE) pawl_unsaved_synced(c->options->unsaved);
+  return PAWL_OK;
+}
+
+/* Once a commit was synced by the connection itself the log can be found in its
+ * folder (note_commit); before that nothing is at risk. */
+pawl_code pawl_sqconn_flush(pawl_sqconn *c, pawl_error *err) {
+  pawl_unsaved *u = c->options->unsaved;
+  char log[4096];
+
+  if (!c->sync) return pawl_sqconn_save(c, err);
+  MUST(pawl_sqconn_settle(c, err));
+  MUST(pawl_sqconn_look_synced(c, err));
+  if (c->is_syncing || !u->commits) return PAWL_OK;
+  MUST(pawl_sqconn_check_place(c, err));
+  const int n = snprintf(log, sizeof log, "%s-wal", c->path);
+  if (n < 0 || n >= (int)sizeof log) return pawl_sqconn_save(c, err);
+  if (!pawl_sqsync_ask(c->sync, log)) return fail_sync(c, errno, err);
+  c->is_syncing = 1;
+  u->syncing = u->commits;
+  return PAWL_OK;
+}
+
+/* ---- groups ---- */
+
+static int may_group(const pawl_sqconn *c, int unit) {
+  return c->options->groups && c->options->relaxed && c->has_synced &&
+         !c->is_memory &&
+         (unit == PAWL_UNIT_BATCH || unit == PAWL_UNIT_SOON) &&
+         !is_waited_for(c);
+}
+
+static void begin_group(pawl_sqconn *c) {
+  c->group.is_open = 1;
+  c->group.changes = sqlite3_total_changes(c->db);
+}
+
+static pawl_code fail_undone(pawl_sqconn *c, pawl_error *err) {
+  lose_group(c);
+  return pawl_fail(err, PAWL_UNREACHABLE, "%s: its transaction was undone",
+                   c->name);
+}
+
+/* A unit of the group that is open. */
+static pawl_code begin_in_group(pawl_sqconn *c, int unit, pawl_error *err) {
+  assert(!c->group.in_unit && !c->reading);
+  if (sqlite3_get_autocommit(c->db)) return fail_undone(c, err);
+  MUST(pawl_sqconn_check_place(c, err));
+  if (unit == PAWL_UNIT_READ) return PAWL_OK;
+  MUST(steer(c, UNIT_BEGIN, err));
+  c->group.in_unit = 1;
+  return PAWL_OK;
+}
+
+static pawl_code commit_in_group(pawl_sqconn *c, int unit, pawl_error *err) {
+  if (unit == PAWL_UNIT_READ) return PAWL_OK;
+  (void)PAWL_FAULT("commit.before");
+  if (PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL)
+    return fail_rc(c, c->name, SQLITE_BUSY, err);
+  MUST(steer(c, UNIT_KEEP, err));
+  c->group.in_unit = 0;
+  pawl_unsaved_group(c->options->unsaved);
+  if (PAWL_FAULT("commit.after") != PAWL_FAULT_DROP) return PAWL_OK;
+  return pawl_fail(err, PAWL_UNREACHABLE, "%s: the answer is lost", c->name);
 }
 
 pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
   int64_t version;
+  if (c->group.is_open) return begin_in_group(c, unit, err);
   if (!pawl_sqconn_end(c))
     return pawl_failure_memory(err); /* of a store in memory */
   if (c->reading && unit != PAWL_UNIT_READ) return fail_readonly(c->name, err);
@@ -788,23 +1126,41 @@ pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
   MUST(pawl_sqconn_check_place(c, err));
   MUST(set_sync(c, unit, err));
   if (c->reading) return begin_reading(c, &version, err);
-  return steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err);
+  MUST(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
+  if (!may_group(c, unit)) return PAWL_OK;
+  begin_group(c);
+  return begin_in_group(c, unit, err);
 }
 
-static pawl_code commit_write(pawl_sqconn *c, pawl_error *err) {
+static pawl_code try_commit(pawl_sqconn *c, pawl_error *err) {
+  pawl_code rc;
+
+  if (PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL)
+    rc = fail_rc(c, c->name, SQLITE_BUSY, err);
+  else if (PAWL_FAULT("commit.full") == PAWL_FAULT_FAIL)
+    rc = fail_rc(c, c->name, SQLITE_FULL, err);
+  else
+    rc = steer(c, COMMIT, err);
+  if (rc != PAWL_FULL || !make_room(c)) return rc;
+  return pawl_fail_as(err, PAWL_BUSY, "40001", "try again",
+                      "%s: the disk was full, and the log has room again",
+                      c->name);
+}
+
+static pawl_code commit_write(pawl_sqconn *c, int unit, pawl_error *err) {
   int lost = 0;
   assert(!c->reading); /* R3 */
-  (void)PAWL_FAULT("commit.before");
+  if (!c->group.is_open) (void)PAWL_FAULT("commit.before");
   MUST(pawl_sqconn_check_place(c, err));
   MUST(lock_beside(c, c->options->busy_us, err));
-  pawl_code rc = PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL
-                     ? fail_rc(c, c->name, SQLITE_BUSY, err)
-                     : steer(c, COMMIT, err);
+  pawl_code rc = try_commit(c, err);
   if (rc == PAWL_OK) {
-    note_commit(c);
+    c->made_room = 0;
+    if (!c->group.is_open) note_commit(c, unit);
     lost = PAWL_FAULT("commit.after") == PAWL_FAULT_DROP;
-    if (c->wal_pages >= c->checkpoint_pages && !c->is_memory)
-      checkpoint(c, SQLITE_CHECKPOINT_PASSIVE);
+    if (!c->is_memory &&
+        (c->wal_pages >= c->checkpoint_pages || !c->has_marked))
+      checkpoint_marked(c);
   }
   unlock_beside(c);
   if (rc == PAWL_OK) give_way(c);
@@ -813,21 +1169,86 @@ static pawl_code commit_write(pawl_sqconn *c, pawl_error *err) {
   return rc;
 }
 
+pawl_code pawl_sqconn_settle(pawl_sqconn *c, pawl_error *err) {
+  pawl_code rc;
+
+  if (!c->group.is_open) return PAWL_OK;
+  assert(!c->group.in_unit);
+  if (sqlite3_get_autocommit(c->db)) return fail_undone(c, err);
+  if (PAWL_FAULT("commit.group") ==
+      PAWL_FAULT_FAIL) { /* as a full disk does */
+    (void)steer(c, ROLLBACK, NULL);
+    rc = fail_rc(c, c->name, SQLITE_FULL, err);
+  } else {
+    rc = commit_write(c, PAWL_UNIT_BATCH, err);
+  }
+  if (rc == PAWL_OK) {
+    c->group.is_open = 0;
+    c->options->unsaved->unwritten = 0;
+  } else if (rc != PAWL_BUSY || sqlite3_get_autocommit(c->db)) {
+    lose_group(c);
+  }
+  return rc;
+}
+
+int pawl_sqconn_must_settle(pawl_sqconn *c) {
+  return c->group.is_open &&
+         (sqlite3_total_changes(c->db) - c->group.changes >= GROUP_ROWS ||
+          is_waited_for(c));
+}
+
 pawl_code pawl_sqconn_commit(pawl_sqconn *c, int unit, pawl_error *err) {
-  return unit == PAWL_UNIT_READ ? steer(c, COMMIT, err) : commit_write(c, err);
+  if (c->group.is_open) return commit_in_group(c, unit, err);
+  return unit == PAWL_UNIT_READ ? steer(c, COMMIT, err)
+                                : commit_write(c, unit, err);
+}
+
+/* ---- all of it at once ---- */
+
+/* Where commits take turns, pages are written while that lock is held. */
+static void set_spill(pawl_sqconn *c, int may) {
+  if (c->locks_commits)
+    (void)pawl_sqconn_exec(
+        c, may ? "pragma cache_spill=on" : "pragma cache_spill=off", NULL);
+}
+
+pawl_code pawl_sqconn_whole_begin(pawl_sqconn *c, pawl_error *err) {
+  if (!pawl_sqconn_end(c)) return pawl_failure_memory(err);
+  MUST(pawl_sqconn_check_place(c, err));
+  if (c->skips_sync) MUST(pawl_sqconn_exec(c, "pragma synchronous=full", err));
+  c->skips_sync = 0;
+  set_spill(c, 1);
+  return PAWL_OK;
+}
+
+pawl_code pawl_sqconn_whole_lock(pawl_sqconn *c, pawl_error *err) {
+  set_waiting(c, 0);
+  return lock_beside(c, c->options->busy_us, err);
+}
+
+/* The log has as many pages as the store: it is not to stay so long. */
+void pawl_sqconn_whole_end(pawl_sqconn *c, int is_done) {
+  if (is_done) note_commit(c, PAWL_UNIT_OPEN);
+  if (is_done && !c->is_memory) empty_log(c);
+  unlock_beside(c);
+  set_waiting(c, 0);
+  set_spill(c, 0);
 }
 
 /* ---- between units ---- */
 
 void pawl_sqconn_tidy(pawl_sqconn *c) {
   int64_t bytes = c->wal_pages * c->page_bytes;
-  if (c->is_memory || c->reading) return;
+  if (c->is_memory || c->reading || c->group.is_open) return;
   forget_new_counts(c);
-  if (bytes < WAL_PASSIVE ||
+  if (bytes <
+          (passive_bytes(c) < WAL_PASSIVE ? passive_bytes(c) : WAL_PASSIVE) ||
       lock_beside(c, at_most(c, 20000), NULL) != PAWL_OK)
     return;
-  checkpoint(c, bytes < WAL_TRUNCATE ? SQLITE_CHECKPOINT_PASSIVE
-                                     : SQLITE_CHECKPOINT_TRUNCATE);
+  if (bytes < kept_bytes(c))
+    checkpoint_marked(c);
+  else
+    empty_log(c);
   unlock_beside(c);
 }
 

@@ -47,9 +47,10 @@ int pawl_sqguard(void *ud, int action, const char *a, const char *b,
   pawl_sqguard_state *state = ud;
   (void)schema;
   (void)trigger;
-  if (!state->is_on) return SQLITE_OK;
+  if (!state->is_on && state->lent == PAWL_LENT_NOT) return SQLITE_OK;
   if (action == SQLITE_ALTER_TABLE) state->alters = 1;
-  const char *why = objection(action, a, b);
+  const char *why = state->lent == PAWL_LENT_OVER ? "its transaction is over"
+                                                  : objection(action, a, b);
   if (!why) return SQLITE_OK;
   snprintf(state->refused, sizeof state->refused, "%s", why);
   return SQLITE_DENY;

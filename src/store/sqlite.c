@@ -13,6 +13,8 @@
 #include "results.h"
 #include "sqbackup.h"
 #include "sqconn.h"
+#include "sqlend.h"
+#include "sqrestore.h"
 
 #define OPS_PER_LOOK 100 /* of SQLite's machine, between looks at the clock */
 
@@ -101,24 +103,36 @@ static pawl_code check_columns(const pawl_stmt_info *info, sqlite3_stmt *s,
   return PAWL_OK;
 }
 
+static pawl_code prepare(pawl_conn *c, pawl_stmt which, sqlite3_stmt **out,
+                         pawl_error *err) {
+  const pawl_stmt_info *info = &pawl_stmts[which];
+  pawl_buf room = {.alloc = c->alloc};
+  const char *text = pawl_sqltext_read(pawl_sql_sqlite[which].text, &room);
+  sqlite3_stmt *s = NULL;
+  pawl_code rc = PAWL_OK;
+  if (!text)
+    rc = pawl_failure_memory(err);
+  else if (sqlite3_prepare_v3(c->on.db, text, -1, SQLITE_PREPARE_PERSISTENT,
+                              &s, NULL) != SQLITE_OK)
+    rc = fail_db(c, info->name, err);
+  else
+    rc = check_columns(info, s, err);
+  pawl_buf_deinit(&room);
+  if (rc != PAWL_OK) {
+    sqlite3_finalize(s);
+    return rc;
+  }
+  *out = s;
+  return PAWL_OK;
+}
+
 /* The prepared statement of the catalogue, ready to be bound. */
 static pawl_code prepared(pawl_conn *c, pawl_stmt which, sqlite3_stmt **out,
                           pawl_error *err) {
-  const pawl_stmt_info *info = &pawl_stmts[which];
-  pawl_code rc;
-  if (!c->stmts[which]) {
-    sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v3(c->on.db, pawl_sql_sqlite[which].text, -1,
-                           SQLITE_PREPARE_PERSISTENT, &s, NULL) != SQLITE_OK)
-      return fail_db(c, info->name, err);
-    if ((rc = check_columns(info, s, err)) != PAWL_OK) {
-      sqlite3_finalize(s);
-      return rc;
-    }
-    c->stmts[which] = s;
-  }
+  pawl_code rc = PAWL_OK;
+  if (!c->stmts[which]) rc = prepare(c, which, &c->stmts[which], err);
   *out = c->stmts[which];
-  return PAWL_OK;
+  return rc;
 }
 
 static int bind_cell(sqlite3_stmt *s, int at, pawl_type type,
@@ -350,12 +364,19 @@ static int sqlite_rollback(pawl_conn *c) {
 
 static pawl_code sqlite_commit(pawl_conn *c, pawl_error *err) {
   assert(c->unit >= 0);
+  if (c->unit == PAWL_UNIT_OPEN) MUST(pawl_sqlend_check(&c->on, err));
   MUST(pawl_sqconn_commit(&c->on, c->unit, err));
   if (c->unit == PAWL_UNIT_OPEN) c->counts->trips++;
   if (c->nsent > 0) c->counts->transactions++;
-  assert(sqlite3_get_autocommit(c->on.db)); /* D1 */
+  assert(c->on.group.is_open || sqlite3_get_autocommit(c->on.db)); /* D1 */
   c->unit = -1;
   return PAWL_OK;
+}
+
+static pawl_code sqlite_settle(pawl_conn *c, int only_due, pawl_error *err) {
+  assert(c->unit < 0);
+  if (only_due && !pawl_sqconn_must_settle(&c->on)) return PAWL_OK;
+  return pawl_sqconn_settle(&c->on, err);
 }
 
 /* ---- the schema ---- */
@@ -472,18 +493,12 @@ static pawl_code step_query(pawl_conn *c, sqlite3_stmt *s, int64_t limit_us,
                           readonly ? 0 : sqlite3_changes(c->on.db), err);
 }
 
-/* SQLite does not say what a table is renamed to: names that are ours are
- * counted before and after. */
+/* Before and after. */
 static pawl_code count_names(pawl_conn *c, int64_t *out, pawl_error *err) {
   pawl_code rc = PAWL_OK;
   c->on.guard.is_on = 0;
   if (c->on.guard.alters)
-    rc = pawl_sqconn_ask(
-        &c->on,
-        "select count(*) from (select name from main.sqlite_master"
-        " union all select name from temp.sqlite_master)"
-        " where name like 'pawl\\_%' escape '\\'",
-        out, err);
+    rc = pawl_sqconn_ask(&c->on, PAWL_SQ_COUNT_NAMES, out, err);
   c->on.guard.is_on = 1;
   return rc;
 }
@@ -556,7 +571,7 @@ static pawl_code describe_query(pawl_conn *c, sqlite3_stmt *s, pawl_rows *rows,
 static pawl_code sqlite_query(pawl_conn *c, pawl_query *q, pawl_error *err) {
   sqlite3_stmt *s = NULL;
   pawl_code rc;
-  assert(c->unit == PAWL_UNIT_OPEN); /* D2 */
+  assert(c->unit == PAWL_UNIT_OPEN && !c->on.group.is_open); /* D2 */
   c->counts->trips++;
   c->counts->statements++;
   c->nsent++;
@@ -577,6 +592,15 @@ out:
   sqlite3_progress_handler(c->on.db, 0, NULL, NULL);
   c->on.guard.is_on = 0;
   return rc;
+}
+
+/* An OPEN unit may be over, undone by what the program did. */
+static pawl_code sqlite_lend(pawl_conn *c, pawl_lent to, void **out,
+                             pawl_error *err) {
+  assert(to != PAWL_LENT || c->unit == PAWL_UNIT_OPEN); /* D2 */
+  if (to == PAWL_LENT) c->nsent++;                      /* who knows */
+  if (out) *out = c->on.db;
+  return pawl_sqlend(&c->on, to, err);
 }
 
 /* ---- waiting for work ---- */
@@ -601,11 +625,32 @@ static pawl_code sqlite_wait(pawl_conn *c, int64_t deadline_mono_us,
   return PAWL_OK;
 }
 
-static pawl_code sqlite_backup(pawl_conn *c, const char *path,
-                               const volatile int *stop, int64_t *bytes,
-                               pawl_error *err) {
+static pawl_code sqlite_backup(pawl_conn *c, pawl_copy *copy,
+                               const volatile int *stop, pawl_error *err) {
   assert(c->unit == PAWL_UNIT_READ); /* D1 */
-  return pawl_sqbackup(&c->on, path, stop, bytes, err);
+  return copy->path ? pawl_sqbackup(&c->on, copy, stop, err)
+                    : pawl_sqbackup_bytes(&c->on, copy, err);
+}
+
+static pawl_code sqlite_restore(pawl_conn *c, pawl_conn *from,
+                                const volatile int *stop, int64_t *bytes,
+                                pawl_error *err) {
+  if (!from) return PAWL_OK;
+  assert(c->unit < 0 && from->unit == PAWL_UNIT_READ); /* D1 */
+  return pawl_sqrestore(&c->on, &from->on, stop, bytes, err);
+}
+
+/* Its pages, its schema and its statements. */
+static int64_t sqlite_memory(pawl_conn *c) {
+  static const int PARTS[] = {SQLITE_DBSTATUS_CACHE_USED,
+                              SQLITE_DBSTATUS_SCHEMA_USED,
+                              SQLITE_DBSTATUS_STMT_USED};
+  int64_t sum = 0;
+  int now, most;
+  for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
+    if (sqlite3_db_status(c->on.db, PARTS[i], &now, &most, 0) == SQLITE_OK)
+      sum += now;
+  return sum;
 }
 
 static void sqlite_tidy(pawl_conn *c) {
@@ -618,14 +663,19 @@ static int sqlite_mark(pawl_conn *c, pawl_store_marks *out) {
   return pawl_sqconn_version(&c->on, &out->others);
 }
 
-static pawl_code sqlite_save(pawl_conn *c, int only_local, pawl_error *err) {
-  (void)only_local;
+static pawl_code sqlite_save(pawl_conn *c, int how, pawl_error *err) {
   assert(c->unit < 0);
-  return pawl_sqconn_save(&c->on, err);
+  if (how == PAWL_SAVE_LOOK) return pawl_sqconn_look_synced(&c->on, err);
+  return how == PAWL_SAVE_LOCAL ? pawl_sqconn_flush(&c->on, err)
+                                : pawl_sqconn_save(&c->on, err);
 }
 
 static void sqlite_name(const char *path, pawl_buf *out) {
   pawl_buf_addz(out, path);
+}
+
+static int64_t sqlite_version(void) {
+  return sqlite3_libversion_number();
 }
 
 static const pawl_url_kind sqlite_url = {
@@ -637,7 +687,10 @@ const pawl_driver pawl_driver_sqlite = {
     .name = "sqlite",
     .url = &sqlite_url,
     .describe = sqlite_name,
-    .caps = PAWL_CAN_SOON,
+    .library = "sqlite",
+    .library_version = sqlite_version,
+    .library_option = sqlite3_compileoption_get,
+    .caps = PAWL_CAN_SOON | PAWL_CAN_RELAX,
     .open_limit_us = PAWL_SECOND, /* there is one writer */
     .sql = pawl_sql_sqlite,
     .migrations = pawl_migrations_sqlite,
@@ -651,9 +704,13 @@ const pawl_driver pawl_driver_sqlite = {
     .rows = sqlite_rows,
     .script = sqlite_script,
     .query = sqlite_query,
+    .lend = sqlite_lend,
     .wait = sqlite_wait,
     .backup = sqlite_backup,
+    .restore = sqlite_restore,
     .save = sqlite_save,
+    .settle = sqlite_settle,
     .mark = sqlite_mark,
+    .memory = sqlite_memory,
     .tidy = sqlite_tidy,
 };

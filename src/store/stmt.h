@@ -40,6 +40,7 @@
 #include "../base/id.h"
 #include "../value/object.h"
 #include "pawl_sql.h"
+#include "sqltext.h"
 
 typedef enum pawl_type {
   PAWL_T_BOOL,
@@ -61,12 +62,12 @@ typedef enum pawl_nulls {
 } pawl_nulls;
 
 typedef struct pawl_param {
-  const char *name;
-  pawl_type type;
-  int bits;     /* of PAWL_T_INT: 16, 32, 64 */
-  int is_array; /* a column */
-  pawl_nulls nulls;
-  size_t offset; /* in its struct */
+  const char *name;   /* there are thousands of these, hence the small ones */
+  unsigned char type; /* a pawl_type */
+  unsigned char bits; /* of PAWL_T_INT: 16, 32, 64 */
+  unsigned char is_array; /* a column */
+  unsigned char nulls;    /* a pawl_nulls */
+  uint16_t offset;        /* in its struct */
 } pawl_param;
 
 typedef struct pawl_stmt_info {
@@ -81,7 +82,7 @@ typedef struct pawl_stmt_info {
 /* Generated; indexed by pawl_stmt. */
 extern const pawl_stmt_info pawl_stmts[PAWL_NSTMTS];
 typedef struct pawl_sql {
-  const char *text;
+  pawl_sqltext text;
   int once; /* SQLite only: arrays as JSON text */
 } pawl_sql;
 
@@ -89,7 +90,7 @@ typedef struct pawl_migration {
   int number;
   const char *name; /* "0001_first" */
   int breaking;     /* older programs must not open the store */
-  const char *text;
+  pawl_sqltext text;
 } pawl_migration;
 /* Generated, by dialect (a folder below sql/): pawl_sql_sqlite,
  * pawl_migrations_sqlite... */

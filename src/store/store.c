@@ -2,6 +2,7 @@
 #include "store.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -40,7 +41,8 @@ struct pawl_store {
   int nheld;        /* levels of the transaction that is held */
   int failed_level; /* in which it has failed as a whole, by `why`; 0: none */
   pawl_error why;
-  int saved; /* the unit that is open has a savepoint */
+  int saved;   /* the unit that is open has a savepoint */
+  int is_lent; /* the connection has been, and changes hands */
 };
 
 void pawl_store_describe(const char *url, pawl_buf *out) {
@@ -63,10 +65,19 @@ static int is_foreign(const pawl_store *store) {
   return store->owner != getpid();
 }
 
+/* The program's allocator is called while it closes, and may ask about the
+ * store: it has none by then. */
+static void close_conn(pawl_store *store) {
+  pawl_conn *conn = store->conn;
+
+  store->conn = NULL;
+  store->driver->close(conn);
+}
+
 static void drop_conn(pawl_store *store) {
   if (!store->conn) return;
-  store->driver->close(store->conn);
-  store->conn = NULL;
+  close_conn(store);
+  store->is_lent = 0;
   store->nlost += store->nsubmitted;
   store->nsubmitted = 0;
   assert(store->phase != IN_UNIT); /* D1: its transaction went with it */
@@ -78,7 +89,9 @@ static pawl_code settle(pawl_store *store, pawl_code rc) {
   if (rc == PAWL_OK) return rc;
   if (store->phase == IN_UNIT) store->phase = FAILED;
   /* the schema has been dropped, and may be made anew under the connection */
-  if (rc == PAWL_UNREACHABLE || rc == PAWL_NOT_A_STORE) drop_conn(store);
+  if (rc == PAWL_UNREACHABLE || rc == PAWL_NOT_A_STORE ||
+      store->unsaved.undone)
+    drop_conn(store);
   return rc;
 }
 
@@ -114,6 +127,8 @@ static pawl_store *new_store(const pawl_store_options *o) {
                                        : o->busy_us > 0 ? o->busy_us
                                                         : BUSY_US,
                             .relaxed = o->relaxed,
+                            .sync_thread = o->sync_thread,
+                            .checkpoint_bytes = o->checkpoint_bytes,
                             .unsaved = &store->unsaved,
                             .create = o->create >= 0,
                             .look = o->create < 0};
@@ -215,7 +230,7 @@ void pawl_store_close(pawl_store *store) {
   if (!store) return;
   if (!is_foreign(store) && store->conn) {
     store->driver->rollback(store->conn);
-    store->driver->close(store->conn);
+    close_conn(store);
   }
   free_store(store);
 }
@@ -290,8 +305,17 @@ out:
   return rc;
 }
 
+static pawl_code fail_undone(const pawl_store *store, pawl_error *err) {
+  return pawl_fail_hint(
+      err, PAWL_UNREACHABLE,
+      "they were at risk, as `durability` allows; what they did is done again",
+      "%" PRId64 " commits that had not reached the file are undone",
+      store->unsaved.undone);
+}
+
 /* Begins on the connection there is; drops one that turns out to be lost. */
 static pawl_code begin(pawl_store *store, int unit, pawl_error *err) {
+  if (store->unsaved.undone) return fail_undone(store, err); /* S5 */
   if (!store->conn)
     return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
   return settle(store, store->driver->begin(store->conn, unit, err));
@@ -393,6 +417,7 @@ pawl_code pawl_store_hold(pawl_store *store, pawl_error *err) {
     MUST(check_held(store, err));
     MUST(spoil(store, send_plain(store, PAWL_STMT_savepoint, err), err));
   } else {
+    MUST(pawl_store_settle(store, err)); /* a user's statements may come */
     MUST(pawl_store_begin(store, PAWL_UNIT_OPEN, err));
     store->phase = IDLE; /* of the units in it */
     store->failed_level = 0;
@@ -451,6 +476,40 @@ void pawl_store_held_rollback(pawl_store *store) {
   if (!store->failed_level) (void)spoil(store, undo_held(store, &err), &err);
 }
 
+/* ---- and lent ---- */
+
+pawl_code pawl_store_lend(pawl_store *store, void **out, pawl_error *err) {
+  if (is_foreign(store)) return fail_forked(err);
+  if (!store->nheld || store->phase != IDLE) return fail_unheld("lend", err);
+  MUST(check_held(store, err));
+  if (!store->driver->lend)
+    return pawl_fail_hint(
+        err, PAWL_UNSUPPORTED, "run the statement by the call for queries",
+        "a connection to %s is not lent", store->driver->name);
+  store->is_lent = 1;
+  return store->driver->lend(store->conn, PAWL_LENT_NOT, out, err);
+}
+
+void pawl_store_give_away(pawl_store *store) {
+  pawl_error err;
+  const int may = store->nheld && !store->failed_level;
+
+  if (!store->is_lent || !store->conn || is_foreign(store)) return;
+  pawl_code rc = store->driver->lend(
+      store->conn, may ? PAWL_LENT : PAWL_LENT_OVER, NULL, &err);
+  if (rc != PAWL_OK) (void)spoil(store, rc, &err);
+}
+
+void pawl_store_take_back(pawl_store *store) {
+  pawl_error err;
+
+  if (!store->is_lent || !store->conn || is_foreign(store)) return;
+  pawl_code rc = store->driver->lend(store->conn, PAWL_LENT_NOT, NULL, &err);
+  if (rc == PAWL_OK || !store->nheld) return;
+  (void)spoil(store, rc, &err);
+  store->failed_level = 1; /* no savepoint of it is left, or is to be kept */
+}
+
 pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
   pawl_error why = {0};
   if (is_foreign(store)) return fail_forked(err);
@@ -459,10 +518,12 @@ pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
   if (store->nheld) return begin_held(store, unit, err);
   if (unit == PAWL_UNIT_SOON && !(store->driver->caps & PAWL_CAN_SOON))
     unit = PAWL_UNIT_BATCH;
+  if (unit == PAWL_UNIT_RELAXED && !(store->driver->caps & PAWL_CAN_RELAX))
+    unit = PAWL_UNIT_BATCH;
   if (unit == PAWL_UNIT_SNAPSHOT && !(store->driver->caps & PAWL_CAN_SNAPSHOT))
     unit = PAWL_UNIT_READ;
   pawl_code rc = begin(store, unit, &why);
-  if (rc == PAWL_UNREACHABLE && !store->stays) {
+  if (rc == PAWL_UNREACHABLE && !store->stays && !store->unsaved.undone) {
     if (!strcmp(why.sqlstate, "58P01")) /* no cut line */
       pawl_log_error(&store->log, PAWL_WARN, "the store is opened anew", &why);
     MUST(reopen(store, err));
@@ -636,22 +697,72 @@ pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
                           int nfds, int *woken, pawl_error *err) {
   struct pollfd own;
   *woken = 0;
+  MUST(pawl_store_settle(store, err));
   MUST(check_idle(store, "wait", err));
   if (!fds) fds = &own, nfds = 1;
   return settle(store, store->driver->wait(store->conn, deadline_mono_us, stop,
                                            fds, nfds, woken, err));
 }
 
-pawl_code pawl_store_backup(pawl_store *store, const char *path,
-                            const volatile int *stop, int64_t *bytes,
-                            pawl_error *err) {
+pawl_code pawl_store_backup(pawl_store *store, pawl_copy *copy,
+                            const volatile int *stop, pawl_error *err) {
   pawl_code rc;
 
+  TRY(pawl_store_settle(store, err));
   TRY(pawl_store_begin(store, PAWL_UNIT_READ, err));
-  TRY(settle(store,
-             store->driver->backup(store->conn, path, stop, bytes, err)));
+  TRY(settle(store, store->driver->backup(store->conn, copy, stop, err)));
 out:
   pawl_store_rollback(store);
+  return rc;
+}
+
+/* A copy as a store of its own, which is only read. */
+static pawl_code open_copy(pawl_store *store, const char *path, pawl_str image,
+                           pawl_store **out, pawl_error *err) {
+  const pawl_store_options options = {.alloc = store->alloc,
+                                      .log = &store->log,
+                                      .clock = &store->clock,
+                                      .busy_us = store->options.busy_us,
+                                      .create = -1};
+  pawl_buf url = {.alloc = store->alloc};
+  pawl_code rc;
+
+  pawl_buf_addz(&url, store->driver->url->scheme);
+  pawl_buf_addz(&url, path ? path : ":memory:");
+  TRY(pawl_buf_check(&url, err));
+  TRY(make(url.at, &options, out, err));
+  if (!path) (*out)->options.image = image;
+  TRY(connect(*out, err));
+  TRY(migrate(*out, &options, 0, err));
+  if ((*out)->schema.shards == store->schema.shards) goto out;
+  rc = pawl_fail_hint(
+      err, PAWL_CONFLICT, "restore it where a store was made with as many",
+      "%s: it has %d shards, the store has %d", path ? path : "the copy",
+      (*out)->schema.shards, store->schema.shards);
+out:
+  pawl_buf_deinit(&url);
+  return rc;
+}
+
+pawl_code pawl_store_restore(pawl_store *store, const char *path,
+                             pawl_str image, const volatile int *stop,
+                             int64_t *bytes, pawl_error *err) {
+  pawl_store *from = NULL;
+  pawl_code rc;
+
+  TRY(pawl_store_settle(store, err));
+  /* opens what was lost */
+  TRY(pawl_store_begin(store, PAWL_UNIT_READ, err));
+  pawl_store_rollback(store);
+  TRY(check_idle(store, "restore", err));
+  TRY(store->driver->restore(store->conn, NULL, stop, bytes, err));
+  TRY(open_copy(store, path, image, &from, err));
+  TRY(pawl_store_begin(from, PAWL_UNIT_READ, err));
+  TRY(settle(store, store->driver->restore(store->conn, from->conn, stop,
+                                           bytes, err)));
+  store->epoch++;
+out:
+  pawl_store_close(from);
   return rc;
 }
 
@@ -659,22 +770,58 @@ const pawl_unsaved *pawl_store_unsaved(const pawl_store *store) {
   return &store->unsaved;
 }
 
-static pawl_code save(pawl_store *store, int only_local, pawl_error *err) {
+void pawl_store_group(pawl_store *store, int groups) {
+  store->options.groups = groups;
+}
+
+/* In one that is held there is no group: it was settled before. */
+static pawl_code settle_group(pawl_store *store, int only_due,
+                              pawl_error *err) {
+  if (is_foreign(store)) return fail_forked(err);
+  if (store->phase != IDLE)
+    return fail_phase("settle", "a unit of work is open", err);
+  if (!store->unsaved.unwritten || !store->conn) return PAWL_OK;
+  return settle(store, store->driver->settle(store->conn, only_due, err));
+}
+
+pawl_code pawl_store_settle(pawl_store *store, pawl_error *err) {
+  return settle_group(store, 0, err);
+}
+
+pawl_code pawl_store_settle_due(pawl_store *store, pawl_error *err) {
+  return settle_group(store, 1, err);
+}
+
+int64_t pawl_store_undone(const pawl_store *store) {
+  return store->unsaved.undone;
+}
+
+void pawl_store_accept(pawl_store *store) {
+  store->unsaved.undone = 0;
+}
+
+static pawl_code save(pawl_store *store, int how, pawl_error *err) {
   if (is_foreign(store)) return fail_forked(err);
   if (store->phase != IDLE || store->nheld)
     return fail_phase("save", "a unit of work is open", err);
+  if (store->unsaved.undone) return fail_undone(store, err);
   if (!store->unsaved.commits) return PAWL_OK;
   if (!store->conn) /* what was committed over it is the store's own */
     MUST(reopen(store, err));
-  return settle(store, store->driver->save(store->conn, only_local, err));
+  return settle(store, store->driver->save(store->conn, how, err));
 }
 
 pawl_code pawl_store_save(pawl_store *store, pawl_error *err) {
-  return save(store, 0, err);
+  return save(store, PAWL_SAVE_ALL, err);
 }
 
 pawl_code pawl_store_flush(pawl_store *store, pawl_error *err) {
-  return save(store, 1, err);
+  return save(store, PAWL_SAVE_LOCAL, err);
+}
+
+pawl_code pawl_store_look_saved(pawl_store *store, pawl_error *err) {
+  if (!store->unsaved.syncing || !store->conn) return PAWL_OK;
+  return save(store, PAWL_SAVE_LOOK, err);
 }
 
 int pawl_store_mark(pawl_store *store, pawl_store_marks *out) {
@@ -691,4 +838,9 @@ void pawl_store_tidy(pawl_store *store) {
 
 void pawl_store_count(const pawl_store *store, pawl_counts *out) {
   *out = store->counts;
+}
+
+int64_t pawl_store_memory(const pawl_store *store) {
+  if (is_foreign(store) || !store->conn || !store->driver->memory) return 0;
+  return store->driver->memory(store->conn);
 }

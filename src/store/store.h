@@ -16,8 +16,9 @@
  *          S3 one unit names one shard.
  *          S4 what takes the place of a store that was lost is used when it is
  *             a store of our schema, else waited for: nothing is made there.
- *          S5 while a transaction is held its connection is not opened again:
- *             what follows would happen outside of it. */
+ *          S5 while a transaction is held, or what was grouped is undone, its
+ *             connection is not opened again: what follows would happen
+ *             outside of it. */
 #ifndef PAWL_STORE_STORE_H
 #define PAWL_STORE_STORE_H
 
@@ -35,9 +36,11 @@ typedef struct pawl_store_options {
   int create;         /* -1: a missing or empty store is an error */
   int shards;         /* of a store made now; 0: 1 */
   int relaxed;        /* commits may return before they are on disk */
+  int sync_thread;    /* SQLite: a helper thread may take them there */
   int64_t busy_us;    /* SQLite: for how long it waits for others; less than
                          0: never; 0: 5 s */
-  int migrate;        /* 1: upgrade an older store too (pawl migrate) */
+  int64_t checkpoint_bytes; /* see driver.h */
+  int migrate;              /* 1: upgrade an older store too (pawl migrate) */
 } pawl_store_options;
 
 /* url as in pawl_open. An empty store gets its schema. Retries of a busy or
@@ -141,24 +144,52 @@ pawl_code pawl_store_held_commit(pawl_store *store, pawl_error *err);
 void pawl_store_held_rollback(pawl_store *store);
 /* See driver.h; in an OPEN unit, or between the units of what is held. */
 pawl_code pawl_store_query(pawl_store *store, pawl_query *q, pawl_error *err);
+/* The handle of the connection on which a transaction is held (driver.h). From
+ * then on the connection changes hands with give_away, as control goes to the
+ * program, and take_back, before anything is asked of the store: that knows
+ * what became of the transaction. UNSUPPORTED, where there is none. */
+pawl_code pawl_store_lend(pawl_store *store, void **out, pawl_error *err);
+void pawl_store_give_away(pawl_store *store);
+void pawl_store_take_back(pawl_store *store);
 /* See driver.h; `fds` may be NULL. */
 pawl_code pawl_store_fd(pawl_store *store, int *out, pawl_error *err);
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,
                           const volatile int *stop, struct pollfd *fds,
                           int nfds, int *woken, pawl_error *err);
 /* See driver.h; no unit is open. */
-pawl_code pawl_store_backup(pawl_store *store, const char *path,
-                            const volatile int *stop, int64_t *bytes,
-                            pawl_error *err);
+pawl_code pawl_store_backup(pawl_store *store, pawl_copy *copy,
+                            const volatile int *stop, pawl_error *err);
+/* The copy at `path` takes the place of all that is in the store, which is
+ * another one from then on (epoch); `path` NULL: the copy is `image`. Whatever
+ * is wrong with it is said before anything is touched, and what fails has
+ * changed nothing. */
+pawl_code pawl_store_restore(pawl_store *store, const char *path,
+                             pawl_str image, const volatile int *stop,
+                             int64_t *bytes, pawl_error *err);
 void pawl_store_tidy(pawl_store *store);
 /* Commits of a relaxed store that may not be on disk yet. */
 const pawl_unsaved *pawl_store_unsaved(const pawl_store *store);
+/* 1: units that are begun from now on may be a group (driver.h); 0: none more
+ * is begun. */
+void pawl_store_group(pawl_store *store, int groups);
+/* Commits the group that is open, if one is; no unit is. `due`: if it is large,
+ * or somebody waits for it. */
+pawl_code pawl_store_settle(pawl_store *store, pawl_error *err);
+pawl_code pawl_store_settle_due(pawl_store *store, pawl_error *err);
+/* Units that were committed, and are undone with their group. Until that is
+ * accepted no unit begins: what the caller knows of the store is not so. */
+int64_t pawl_store_undone(const pawl_store *store);
+void pawl_store_accept(pawl_store *store);
 /* Takes them there; no unit is open. `flush`: as far as a server does not do
- * that by itself. */
+ * that by itself; where a helper thread does, it is only begun. */
 pawl_code pawl_store_save(pawl_store *store, pawl_error *err);
 pawl_code pawl_store_flush(pawl_store *store, pawl_error *err);
+/* What a flush has begun and another thread has done since is counted. */
+pawl_code pawl_store_look_saved(pawl_store *store, pawl_error *err);
 /* See driver.h; never told while a transaction is held. */
 int pawl_store_mark(pawl_store *store, pawl_store_marks *out);
 void pawl_store_count(const pawl_store *store, pawl_counts *out);
+/* Bytes that the client's library holds for it; 0: it does not tell. */
+int64_t pawl_store_memory(const pawl_store *store);
 
 #endif

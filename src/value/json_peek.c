@@ -68,10 +68,6 @@ static const char *value_end(const char *at) {
 
 /* ---- what it is ---- */
 
-static int is_word(pawl_str raw, const char *word) {
-  return pawl_str_eq(raw, pawl_strz(word));
-}
-
 /* A number, whole, in *num. */
 static int is_number(pawl_str raw, pawl_json_num *num) {
   const char *end = raw.at + raw.len;
@@ -89,8 +85,8 @@ static const char *type_of(const char *at) {
   if (*at == '"') return "text";
   if (*at == '[') return "list";
   if (*at == '{') return "object";
-  if (is_word(raw, "null")) return "null";
-  if (is_word(raw, "true") || is_word(raw, "false")) return "bool";
+  if (pawl_str_eqz(raw, "null")) return "null";
+  if (pawl_str_eqz(raw, "true") || pawl_str_eqz(raw, "false")) return "bool";
   if (!is_number(raw, &num)) return NULL;
   return num.is_float ? "num" : "int";
 }

@@ -52,15 +52,16 @@ return {
   summary = "who did what, and when, over all instances",
   about = "Lists what was done from outside, newest first: to instances, as "
     .. "their histories tell it, and who started them; to tasks, as they went "
-    .. "from hand to hand; to workflows; and what was purged. It has what "
-    .. "somebody gave a name for with --by, and changes of tasks and "
-    .. "workflows by whomever. --json has each entry's cursor, for the next "
+    .. "from hand to hand; to workflows; with what was emitted; and what was "
+    .. "imported or purged. It has what somebody gave a name for with --by, "
+    .. "and what was done to tasks, to workflows, with what was emitted and by "
+    .. "imports by whomever. --json has each entry's cursor, for the next "
     .. "page.",
   options = {
     { long = "by", arg = "WHO", help = "what this person did" },
-    { long = "since", arg = "TIME", type = "time",
-      help = "since then, UTC: 2026-01-31T10:00:00Z" },
-    { long = "until", arg = "TIME", type = "time", help = "before then" },
+    { long = "since", arg = "TIME", type = "since",
+      help = "since then" },
+    { long = "until", arg = "TIME", type = "since", help = "before then" },
     { long = "type", arg = "TYPE",
       help = "of a type: cancelled, changed, started, claimed, ..." },
     { long = "workflow", short = "w", arg = "CODE", type = "code",

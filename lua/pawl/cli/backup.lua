@@ -5,7 +5,8 @@ local term = require "pawl.cli.term"
 
 local function run(opts, args)
   return store.guarded(store.look(opts), function(engine)
-    local info = store.try(engine:backup(args[1]))
+    local info = store.try(engine:backup(args[1],
+      { replace = opts.replace }))
     if opts.json then
       term.print(format.json(info))
     else
@@ -22,16 +23,20 @@ return {
   about = "Copies the store to a new file, as it is at this moment, while "
     .. "workers and others go on with it: they do not wait. FILE appears once "
     .. "all of it is on disk; if the copy fails, is stopped, or the machine "
-    .. "dies, nothing stands there. No file is overwritten.\n\n"
+    .. "dies, what was there stays. No file is overwritten, but with "
+    .. "--replace: a store that nobody has open then gives way, once the copy "
+    .. "is whole.\n\n"
     .. "The copy is a store like any other. Opened by a worker, its instances "
     .. "go on from their last stored steps, beside those of the original: "
-    .. "what they do outside the store is done twice. To go back to a copy, "
-    .. "stop all workers, and put it in the store's place; -wal and -shm "
-    .. "beside the old file go with that.\n\n"
+    .. "what they do outside the store is done twice. `pawl restore` goes "
+    .. "back to a copy.\n\n"
     .. "A store in PostgreSQL is backed up with its own tools: pg_dump.",
-  options = {},
+  options = {
+    { long = "replace", help = "a store that is at FILE gives way" },
+  },
   examples = {
     { "pawl backup /backup/monday.db", "the store ./pawl.db" },
+    { "pawl backup --replace last.db", "one that is saved over" },
     { "pawl backup --store shop.db \"shop-$(date +%F).db\"", "one a day" },
   },
   run = run,

@@ -1,6 +1,7 @@
 --- pawl check FILE...
 local cycles = require "pawl.cycles"
 local format = require "pawl.cli.format"
+local options = require "pawl.cli.options"
 local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
@@ -55,7 +56,7 @@ end
 local function run(opts, args)
   if opts.json then term.divert() end -- a file's top level may print
   local engine <close> = store.try(pawl.open(":memory:",
-    { state = "private" }))
+    { state = "private", trust = opts.trust }))
   local results, code = pawl.array(), 0
   for _, path in ipairs(args) do
     local result = check_one(engine, path, opts)
@@ -80,7 +81,7 @@ return {
     .. "write instead. Exits with 1 when there was one. A way round on which "
     .. "nothing waits is warned of: an instance that takes it fills its "
     .. "history as fast as it can.",
-  options = {},
+  options = { options.trust },
   examples = { { "pawl check workflows/*.lua", "all files of a folder" } },
   run = run,
 }

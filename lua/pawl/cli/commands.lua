@@ -7,13 +7,13 @@ local options = require "pawl.cli.options"
 local commands = {}
 
 commands.names = {
-  "run", "start", "worker", "list", "show", "explain", "tokens", "history",
-  "audit", "outbox", "relay", "signal", "task", "cancel", "suspend",
+  "run", "dev", "start", "worker", "list", "show", "explain", "tokens",
+  "history", "audit", "outbox", "relay", "signal", "task", "cancel", "suspend",
   "resume", "retry", "restart", "move", "kill", "wake", "edit", "note",
   "delete", "undelete", "archive", "unarchive", "purge", "workflow",
-  "executors", "stats", "problems", "top", "health", "graph", "check",
-  "deploy", "prune", "migrate", "backup", "export", "import", "reclaim",
-  "version", "completion", "man", "help",
+  "executors", "stats", "problems", "top", "health", "doctor", "graph",
+  "check", "deploy", "prune", "migrate", "backup", "restore", "export",
+  "import", "reclaim", "version", "completion", "man", "help",
 }
 
 --- What hands type that know other tools: each a command by another name.

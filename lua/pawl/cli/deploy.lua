@@ -2,6 +2,7 @@
 local act = require "pawl.cli.act"
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
+local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
 local workflow_files = require "pawl.cli.workflow_files"
@@ -29,9 +30,9 @@ end
 
 local function run(opts, args)
   local files = workflow_files(args)
-  for _, path in ipairs(files) do store.check_source(path) end
+  for _, path in ipairs(files) do store.check_source(opts, path) end
   term.divert() -- a file's top level may print
-  local engine <close> = store.open(opts)
+  local engine <close> = store.leave(opts)
   local deployed, err, wrong = engine:deploy(files, { by = act.user(opts) })
   if not deployed and not wrong then error(err, 0) end
   if opts.json then
@@ -66,6 +67,7 @@ return {
     .. "Instances that run stay on their version: see `pawl workflow "
     .. "transfer`.",
   options = {
+    options.trust,
     { long = "by", arg = "WHO", type = "name",
       help = "who deploys them; default: the user's name" },
   },

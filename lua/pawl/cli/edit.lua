@@ -1,4 +1,4 @@
---- pawl edit ID... --set NAME=JSON --unset NAME
+--- pawl edit [ID...] --set NAME=JSON --unset NAME
 local act = require "pawl.cli.act"
 local core = require "pawl.core"
 local options = require "pawl.cli.options"
@@ -39,12 +39,13 @@ local function warn_absent(engine, id, names)
 end
 
 return {
-  name = "edit", args = "ID...", min = 1, max = math.huge,
+  name = "edit", args = "[ID...]", max = math.huge,
   summary = "change an instance's variables",
   about = "Sets and removes variables of an unfinished instance. The change "
     .. "stands in its history. With --if-commits it is made only if the "
-    .. "instance made exactly so many commits (`pawl show --json` tells).",
-  options = act.with_change {
+    .. "instance made exactly so many commits (`pawl show --json` tells)."
+    .. "\n\n" .. act.about_many,
+  options = act.with_filters {
     { long = "set", arg = "NAME=JSON", many = true,
       help = "may be given several times" },
     { long = "unset", arg = "NAME", many = true,
@@ -56,6 +57,8 @@ return {
     { "pawl edit 019aa1f2 --set price=9.90 --set 'note=\"as agreed\"'",
       "two variables" },
     { "pawl edit 019aa1f2 --unset coupon", "one less" },
+    { "pawl edit -w order.fulfil --node ship --set carrier='\"dhl\"' --dry-run",
+      "how many that would be" },
   },
   run = function(opts, args)
     if not opts.set and not opts.unset then

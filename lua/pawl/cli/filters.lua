@@ -44,8 +44,7 @@ filters.options = {
   { long = "untouched", arg = "SPAN", type = "since", key = "updated_before",
     help = "not changed for so long" },
   { long = "created-after", arg = "TIME", type = "since",
-    help = "created at that time or later: \"2026-01-31\", "
-      .. "\"2026-01-31T10:00:00Z\", or 30d for so long ago" },
+    help = "created at that time or later" },
   { long = "created-before", arg = "TIME", type = "since",
     help = "created earlier" },
   { long = "started-after", arg = "TIME", type = "since",
@@ -61,9 +60,9 @@ filters.options = {
     help = "ended, however, at that time or later" },
   { long = "completed-before", arg = "TIME", type = "since",
     help = "ended earlier" },
-  { long = "due-before", arg = "TIME", type = "time",
+  { long = "due-before", arg = "TIME", type = "ahead",
     help = "that are to be looked at before then; now: overdue, or not taken" },
-  { long = "deadline-before", arg = "TIME", type = "time",
+  { long = "deadline-before", arg = "TIME", type = "ahead",
     help = "that live, and whose deadline is earlier; now: it has passed" },
   { long = "parent", arg = "ID", help = "children of this instance" },
   { long = "root", arg = "ID", help = "all that descend from it" },
@@ -184,6 +183,19 @@ function filters.read(opts)
   query.workflow, query.version = filters.of_workflow(opts)
   query.tenant = nil -- whose the engine is, and no filter
   return query
+end
+
+-- What a query may have besides filters.
+local order = { limit = true, sort = true }
+
+--- Does it find others than all there are?
+---@param query pawl.Query
+---@return boolean
+function filters.any(query)
+  for name in pairs(query) do
+    if not order[name] then return true end
+  end
+  return false
 end
 
 --- The same with whole ids.

@@ -11,10 +11,10 @@ local function is_file(name)
   return name:find("/", 1, true) or name:find("%.lua$") or sys.kind(name)
 end
 
-local function graph_of_file(path)
+local function graph_of_file(opts, path)
   term.divert() -- its top level may print
   local engine <close> = store.try(pawl.open(":memory:",
-    { state = "private" }))
+    { state = "private", trust = opts.trust }))
   return store.try(engine:check(path))
 end
 
@@ -39,7 +39,7 @@ local function graph_of_instance(engine, id)
 end
 
 local function load_graph(opts, name)
-  if is_file(name) then return graph_of_file(name) end
+  if is_file(name) then return graph_of_file(opts, name) end
   local engine <close> = store.look(opts)
   local id = is_id(engine, name)
   if id then return graph_of_instance(engine, id) end
@@ -72,6 +72,7 @@ return {
     .. "the nodes are marked: live (it stands there), passed, failed, "
     .. "dropped; with --json they are in `marks`.",
   options = {
+    options.trust,
     { long = "format", arg = "NAME", help = "mermaid (default) or dot" },
     { long = "dot", help = "the same as --format dot" },
   },

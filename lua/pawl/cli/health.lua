@@ -33,6 +33,24 @@ local function bytes(n)
   return ("%d GB"):format(n)
 end
 
+local most_tables = 5
+
+local table_columns = {
+  { title = "TABLE", flex = true, value = function(t) return t.table end },
+  { title = "SIZE", right = true, value = function(t)
+    return bytes(t.bytes)
+  end },
+  { title = "ROWS", right = true, value = function(t) return t.rows end },
+  { title = "DEAD", right = true, value = function(t) return t.dead end },
+}
+
+--- The largest ones, where the store knows without reading them.
+local function tell_tables(tables)
+  if #tables == 0 then return end
+  table_of(table_columns, table.move(tables, 1, math.min(#tables, most_tables),
+    1, {}))
+end
+
 local function known(value)
   return type(value) ~= "userdata" and value or nil
 end
@@ -60,6 +78,7 @@ local function tell_store(report, now)
   if #s.hidden > 0 then
     term.print("this role may not see: ", table.concat(s.hidden, ", "))
   end
+  tell_tables(s.tables)
   for _, warning in ipairs(report.warnings) do
     term.print("warning: ", warning.text)
   end
@@ -121,8 +140,9 @@ return {
     .. "off, and what was asked to end and has no worker is ended.\n\n"
     .. "It also tells how the store itself is: how large, since when the "
     .. "oldest lease and the oldest transaction are held, dead rows, the "
-    .. "write-ahead log, how far its clock is from this host's; and warns "
-    .. "where that is much. Exits with 0 when nothing is wrong, or all was "
+    .. "write-ahead log, how far its clock is from this host's, and on "
+    .. "PostgreSQL its largest tables; it warns where that is much. "
+    .. "Exits with 0 when nothing is wrong, or all was "
     .. "put right, with 1 when something is, or warns, with 5 when the store "
     .. "is out of reach.",
   options = {

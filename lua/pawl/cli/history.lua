@@ -8,6 +8,14 @@ local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
 
+--- "order.paid E-10 from shop": the event as it was sent.
+local function event(entry)
+  local sent = type(entry.changes) == "table" and entry.changes.event
+  if not sent then return nil end
+  return term.clean(("%s%s"):format(sent.id,
+    sent.source and " from " .. sent.source or ""))
+end
+
 local function detail(entry)
   if entry.trimmed then
     return ("rows are gone up to here, %d in all (keep_history = %d)"):format(
@@ -26,6 +34,7 @@ local function detail(entry)
   if not entry.error or entry.text ~= entry.error.message then
     add(entry.text) -- an ending's reason is its error's message
   end
+  add(event(entry))
   if entry.output ~= nil then add("output " .. format.json(entry.output)) end
   if entry.due and entry.type ~= "timer" then
     add("due " .. format.time(entry.due))
@@ -68,7 +77,7 @@ end
 
 local function tell_nothing(opts, page)
   for name in pairs(page) do
-    if name ~= "limit" and name ~= "after" then
+    if name ~= "limit" and name ~= "after" and name ~= "last" then
       term.print "nothing like that is recorded"
       return
     end
@@ -102,12 +111,14 @@ return {
       help = "at most so many; default: all" },
     { long = "after", arg = "SEQ", type = "count",
       help = "the page behind this row" },
+    { long = "last", arg = "N", type = "count",
+      help = "the newest so many, oldest first" },
     { long = "type", arg = "TYPE", help = "rows of a type: step, note, ..." },
     { long = "node", arg = "NODE", help = "rows of a node" },
     { long = "by", arg = "WHO", help = "what somebody asked for" },
-    { long = "completed-after", arg = "TIME", type = "time",
-      help = "since then, UTC: 2026-01-31T10:00:00Z" },
-    { long = "completed-before", arg = "TIME", type = "time",
+    { long = "completed-after", arg = "TIME", type = "since",
+      help = "since then" },
+    { long = "completed-before", arg = "TIME", type = "since",
       help = "before then" },
     { long = "variable", arg = "NAME",
       help = "what a variable was, when, and by whom" },
@@ -116,6 +127,7 @@ return {
   },
   examples = {
     { "pawl history 019aa1f2", "an id may be shortened" },
+    { "pawl history 019aa1f2 --last 20", "how it went lately" },
     { "pawl history 019aa1f2 --limit 50 --after 200", "a page of a long one" },
     { "pawl history 019aa1f2 --variable total", "its values, oldest first" },
   },

@@ -37,7 +37,7 @@ local function run(opts, args)
     options.usage("give --copy or --release, not both")
   end
   local file <close> = opened(args[1])
-  local engine <close> = store.open(opts)
+  local engine <close> = store.leave(opts)
   local imported, there = {}, {}
   local function tell()
     if opts.json then
@@ -52,7 +52,8 @@ local function run(opts, args)
       options.usage("%s is no export: it has zero bytes", nil, args[1])
     end
     local report, err = engine:import(text, { line = line,
-      release = opts.release, copy = opts.copy, by = act.user(opts) })
+      release = opts.release, copy = opts.copy, by = act.user(opts),
+      reason = opts.reason })
     if not report then
       if not opts.json then tell() end
       error(err, 0)
@@ -80,13 +81,11 @@ return {
     .. "the place of the originals: only when those do not any more.\n\n"
     .. "A file brings the code of its workflows, which workers run: import "
     .. "only what you trust.",
-  options = {
+  options = act.with({
     { long = "copy",
       help = "a copy that does nothing, also of what was moved" },
     { long = "release", help = "they go on here; the originals are gone" },
-    { long = "by", arg = "WHO", type = "name",
-      help = "who asks; default: the user's name" },
-  },
+  }, act.audited),
   examples = {
     { "pawl import order.jsonl", "as copies" },
     { "pawl import --release --store new.db all.jsonl",

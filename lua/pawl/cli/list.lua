@@ -8,8 +8,27 @@ local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
 local watch = require "pawl.cli.watch"
 
+--- Who means to count by something, and names a group of executors that there
+--- is not, would take nothing found for an answer.
+local function point_out_group(engine, opts)
+  local word = opts.group
+  for _, known in ipairs(verb_args.words("list", "group_by")) do
+    if word == known then
+      local rows = engine:list { group = word, limit = 1 }
+      local executors = engine.executors:list { group = word, all = true,
+        limit = 1 } or {} -- a tenant is not told
+      if rows and #rows == 0 and #executors == 0 then
+        store.hint(opts, ("--group is a group of executors, and none is "
+          .. "called so: `pawl list --group-by %s` counts instances by %s")
+          :format(word, word))
+      end
+    end
+  end
+end
+
 local function count(engine, query, opts)
   local n, more = store.try(engine:tally(query))
+  if n == 0 then point_out_group(engine, opts) end
   if opts.json then
     term.print(format.json { count = n, more = more })
   else
@@ -32,6 +51,7 @@ local function groups(engine, query, opts)
   end
   for _, group in ipairs(counted.groups) do
     group.of = group[query.group_by] or "-"
+    if counted.more then group.count = group.count .. "+" end
   end
   table_of(columns, counted.groups)
   if term.tty then
@@ -64,7 +84,10 @@ local function tell(opts)
   if opts.count then return count(engine, query, opts) end
   if opts.json then
     local text = store.try(engine:list(query, "json"))
-    if text == "[]" then store.check_workflow(engine, query.workflow) end
+    if text == "[]" then
+      store.check_workflow(engine, query.workflow)
+      point_out_group(engine, opts)
+    end
     term.json(text)
     return 0
   end
@@ -73,6 +96,7 @@ local function tell(opts)
   if #rows == 0 then
     store.check_workflow(engine, query.workflow)
     term.print("no instances")
+    point_out_group(engine, opts)
   else
     listing(engine, rows)
     if #rows == (opts.limit or 100) then tell_next(rows, opts) end

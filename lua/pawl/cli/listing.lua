@@ -36,18 +36,21 @@ local columns = {
 
 --- "3 instances: 1 waiting, 2 failed", in the order of their lives.
 local function totals(rows)
-  local counts, parts = {}, {}
+  local counts, counted = {}, false
+  local pieces = { { ("%d instance%s:"):format(#rows,
+    #rows == 1 and "" or "s") } }
   for _, row in ipairs(rows) do
     counts[row.status] = (counts[row.status] or 0) + 1
   end
   for _, status in ipairs(verb_args.words("list", "status")) do
     if counts[status] then
-      parts[#parts + 1] = ("%d %s"):format(counts[status],
-        format.status(status))
+      pieces[#pieces + 1] = { ("%s%d "):format(counted and ", " or " ",
+        counts[status]) }
+      counted = true
+      pieces[#pieces + 1] = { status, format.color(status) }
     end
   end
-  return ("%d instance%s: %s"):format(#rows, #rows == 1 and "" or "s",
-    table.concat(parts, ", "))
+  return term.fit(pieces, term.width())
 end
 
 ---@param engine pawl.Engine

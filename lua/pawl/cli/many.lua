@@ -8,13 +8,9 @@ local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
---- What a query may have besides filters.
-local order = { limit = true, sort = true }
-
 local function read(opts, name)
-  local query, any = filters.read(opts), false
-  for key in pairs(query) do any = any or not order[key] end
-  if not any then
+  local query = filters.read(opts)
+  if not filters.any(query) then
     options.usage("%s needs ids, or filters as `pawl list` has them",
       ("--status failed, --workflow CODE; `pawl %s --help` lists them")
       :format(name), name)
@@ -66,6 +62,10 @@ local function print_report(opts, words, report)
   if report.asked > 0 then
     term.print(("asked for it: %s; the worker that runs one does it before "
       .. "its next step"):format(instances(report.asked)))
+  end
+  if report.skipped > 0 then
+    term.print(("passed by %s: gone, or changed by another meanwhile")
+      :format(instances(report.skipped)))
   end
   print_refusals(opts, report)
 end

@@ -14,8 +14,9 @@ local options = {}
 ---@field arg? string        what stands for the value in help; none: a flag
 ---@field type? string       text (default), name (1 to 255 bytes), code (of a
 ---                          workflow, all its versions), integer, count (1 or
----                          more), duration, retain, time, since (a time or how
----                          long ago), json, object (JSON, too)
+---                          more), duration, retain, since (a time or how long
+---                          ago), ahead (a time or in how long), json,
+---                          object (JSON, too)
 ---@field max? integer       of a count
 ---@field above_zero? boolean  of a duration
 ---@field one_of? string[]   of a name: the only ones
@@ -54,6 +55,12 @@ options.common = {
   { long = "no-color", help = "plain text (also NO_COLOR)" },
   { long = "help", short = "h", help = "this text" },
 }
+
+--- Of commands that load workflows, or run what is stored.
+---@type pawl.cli.Option
+options.trust = { long = "trust", arg = "LEVEL",
+  help = "trusted (the default), or limited, or isolated: of workflows that "
+    .. "others wrote; or a JSON object of what they may" }
 
 ---@param message string
 ---@param hint? string
@@ -170,25 +177,35 @@ function convert.retain(name, text)
   return given
 end
 
+-- What is said of it where it is taken.
+local SPANS <const> = { since = "how long ago: 90m, 30d",
+  ahead = "in how long: 90m, 2d" }
+
 --- Seconds since 1970.
-function convert.time(name, text, option)
+local function time_of(name, text, option)
   if text == "now" then return os.time() end
   local us = core.time_parse(text)
   if not us then
     usage("--%s: '%s' is not a time",
       'write UTC: "2026-01-31" or "2026-01-31T10:00:00Z"'
-      .. (option.type == "since" and ", or how long ago: 90m, 30d" or ""),
-      name, text)
+      .. ", or " .. SPANS[option.type], name, text)
   end
   if us < 1 then usage("--%s: '%s' is before 1970", nil, name, text) end
   return us / 1e6
 end
 
---- The same, or how long ago that was.
+--- Of what has been: the same, or how long ago that was.
 function convert.since(name, text, option)
   local us = duration.parse(text)
   if us then return os.time() - us / 1e6 end
-  return convert.time(name, text, option)
+  return time_of(name, text, option)
+end
+
+--- Of what is to come: the same, or how long it is until then.
+function convert.ahead(name, text, option)
+  local us = duration.parse(text)
+  if us then return os.time() + us / 1e6 end
+  return time_of(name, text, option)
 end
 
 --- The value itself is boxed, since it may be null or false.
@@ -399,6 +416,22 @@ local function add_options(out, title, list)
   end
 end
 
+--- What a command's options take for times, in words; nil: it has none.
+---@param command pawl.cli.Command
+---@return string?
+function options.times(command)
+  local has = {}
+  for _, option in ipairs(command.options) do
+    if option.type then has[option.type] = option end
+  end
+  if not has.since and not has.ahead then return nil end
+  return "A TIME is UTC, 2026-01-31 or 2026-01-31T10:00:00Z, or now, or a span "
+    .. "such as 90m or 2d" .. (has.since and has.ahead
+      and ": so long ago where it is of what has been, so long from now where "
+        .. "it is of what is due." or has.since and ": so long ago."
+      or ": so long from now.")
+end
+
 ---@param command pawl.cli.Command
 ---@return string
 function options.help(command)
@@ -406,7 +439,10 @@ function options.help(command)
   out[1] = out[1]:sub(8)
   out[#out + 1] = ""
   local first = #out
-  for paragraph in (command.about .. "\n\n"):gmatch("(.-)\n%s*\n") do
+  local about = command.about
+  local times = options.times(command)
+  if times then about = about .. "\n\n" .. times end
+  for paragraph in (about .. "\n\n"):gmatch("(.-)\n%s*\n") do
     if #out > first then out[#out + 1] = "" end
     local lines = wrap(paragraph, "", 78)
     table.move(lines, 1, #lines, #out + 1, out)

@@ -69,11 +69,11 @@ local function tell(opts, kind, changed, more)
     more and "; there may be more" or ""))
 end
 
---- ID, or ID/SEQ as an event's `id` has it.
+--- ID, or ID/SEQ as an event's `id` has it: they are counted from 1.
 local function read_place(word)
   local id, seq = word:match "^([^/]+)/(%d+)$"
   seq = seq and math.tointeger(tonumber(seq))
-  if word:find("/", 1, true) and not seq then
+  if word:find("/", 1, true) and (not seq or seq < 1) then
     options.usage("'%s' is no event", "write INSTANCE/SEQ, as its id has it",
       word)
   end
@@ -137,17 +137,17 @@ return {
     .. "its id has it), or all, with --dead. One that is named need not be "
     .. "dead: it is tried now, or, if it is the first of its instance, "
     .. "dropped.",
-  options = act.with {
+  options = act.with({
     { long = "type", arg = "NAME", help = "of this type" },
     { long = "instance", arg = "ID", help = "emitted by this instance" },
-    { long = "emitted-before", arg = "TIME", type = "time",
-      help = "emitted before that time, in UTC" },
+    { long = "emitted-before", arg = "TIME", type = "since",
+      help = "emitted before that time" },
     { long = "dead", help = "those that were set aside" },
     { long = "limit", short = "n", arg = "N", type = "count",
       help = "at most so many; default 100, of a change 10000" },
     { long = "after", arg = "PLACE",
       help = "list: the page behind a row; its place is in --json" },
-  },
+  }, act.audited),
   examples = {
     { "pawl outbox list", "what waits, oldest first" },
     { "pawl outbox list --type order.shipped --json", "one type, as JSON" },

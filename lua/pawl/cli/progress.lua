@@ -58,24 +58,42 @@ local marks = {
   retry = { "↻", "again", "yellow" }, failed = { "✗", "failed", "red" },
 }
 
+local function what_of(t, now)
+  local word, took = t.outcome, duration.show(t.elapsed or 0)
+  if moved[word] then
+    return (word == "fired" and "" or word .. " ") .. arrow(t.detail):sub(2)
+  elseif word == "done" then
+    return took .. (" " .. arrow(t.detail)):gsub("%s+$", "")
+  elseif word == "retry" then
+    return ("%s  %s; %s"):format(took, quote(t.detail), again(t, now))
+  end
+  return ("%s  %s"):format(took, quote(t.detail))
+end
+
+--- For terminals, to be coloured and cut: the mark's colour, the mark, and
+--- "reserve  attempt 2  12 ms  -> approve". Of a first attempt nothing is said.
+---@return string color
+---@return string mark
+---@return string text
+function progress.parts(t, now)
+  local mark = marks[t.outcome] or { "!", "!", "yellow" }
+  local shown = term.mark(mark[1], mark[2])
+  if t.kind == "instance" then
+    return mark[3], shown, t.outcome .. (t.detail ~= ""
+      and ": " .. quote(t.detail) or "")
+  end
+  local again_ = t.kind == "step" and t.attempt > 1
+    and "  attempt " .. t.attempt or ""
+  return mark[3], shown, ("%s%s  %s"):format(quote(t.node), again_,
+    what_of(t, now))
+end
+
 --- For terminals: "✓ reserve  attempt 1  12 ms  -> approve".
 function progress.pretty(t, now)
-  local word = t.outcome
-  local mark = marks[word] or { "!", "!", "yellow" }
-  local took = duration.show(t.elapsed or 0)
-  local text
-  if moved[word] then
-    text = (word == "fired" and "" or word .. " ") .. arrow(t.detail):sub(2)
-  elseif word == "done" then
-    text = took .. (" " .. arrow(t.detail)):gsub("%s+$", "")
-  elseif word == "retry" then
-    text = ("%s  %s; %s"):format(took, quote(t.detail), again(t, now))
-  else
-    text = ("%s  %s"):format(took, quote(t.detail))
-  end
+  local mark = marks[t.outcome] or { "!", "!", "yellow" }
   return ("%s %s%s  %s"):format(
     term.paint(mark[3], term.mark(mark[1], mark[2])), quote(t.node),
-    t.kind == "step" and "  attempt " .. t.attempt or "", text)
+    t.kind == "step" and "  attempt " .. t.attempt or "", what_of(t, now))
 end
 
 -- What an executor does that runs it; other rows come from outside too.

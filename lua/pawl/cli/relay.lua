@@ -70,21 +70,36 @@ local function moves(told)
   return told.published + told.failed + told.dead + told.lost > 0
 end
 
---- One that fails passes: a relay waits for its store, as a worker does; one
---- that is to end soon does not.
-local function call(relay, engine, given)
-  local told, err = engine.outbox:relay(given)
-  if told then
-    relay.failures = 0
-    return told
-  end
-  if err.code == "interrupted" then return nil end
+--- Tries again after a while what fails in passing, an outbox or a store that
+--- cannot be reached: a relay waits for them, as a worker does; one that is to
+--- end soon does not.
+local function wait_out(relay, err)
   if relay.opts.once or not store.is_transient(err) then error(err, 0) end
   relay.failures = relay.failures + 1
   local pause = pause_after(relay.failures)
   term.warn(("%s: %s; trying again in %.1f s"):format(err.code,
     term.clean(err.message), pause))
   sys.sleep(pause)
+end
+
+local function open(relay)
+  while true do
+    local ok, engine = pcall(store.open, relay.opts, { create = false })
+    if ok then
+      relay.failures = 0
+      return engine
+    end
+    wait_out(relay, engine)
+  end
+end
+
+local function call(relay, engine, given)
+  local told, err = engine.outbox:relay(given)
+  if told then
+    relay.failures = 0
+    return told
+  end
+  if err.code ~= "interrupted" then wait_out(relay, err) end
 end
 
 --- Nothing is under way: until something may be due.
@@ -133,7 +148,7 @@ local function run(opts)
   given.publish, given.how = watched(relay, publisher), "json"
   given.budget, given.batch = 1, opts.batch or 16
   given.lease = opts.lease or (opts.timeout or 30) * 2 + 30
-  local engine = store.open(opts, { create = false })
+  local engine = open(relay)
   store.guarded(engine, function()
     loop(relay, engine, publisher, given)
     finish(relay, engine, publisher, given)

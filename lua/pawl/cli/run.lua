@@ -38,8 +38,8 @@ end
 
 local function set_live(run, text)
   if run.live then
-    sys.live(text and term.cut(term.clean(text),
-      math.min(term.width() - 1, 200)))
+    text = text and term.cut(term.clean(text), math.min(term.width() - 1, 200))
+    sys.live(text, text and term.columns(text))
   end
 end
 
@@ -374,7 +374,7 @@ local function run(opts, args)
     options.usage("--key and --new exclude each other",
       "another --key starts another instance")
   end
-  store.check_source(args[1])
+  store.check_source(opts, args[1])
   if not state.show then
     term.divert()
   elseif term.tty and state.show then
@@ -429,6 +429,7 @@ return {
     .. "cancelled or suspended or has not ended within --timeout, and with 6 "
     .. "when only somebody outside can go on.",
   options = {
+    options.trust,
     { long = "input", short = "i", arg = "JSON", type = "json",
       help = "the instance's input; @FILE reads a file, - standard input" },
     { long = "key", short = "k", arg = "TEXT",

@@ -11,6 +11,7 @@ local term = require "pawl.cli.term"
 local watch = require "pawl.cli.watch"
 
 local most_interventions = 5 -- shown; `pawl history` has all
+local page_size, most_pages = 20, 5 -- of the audit, looked through for them
 
 local function present(value)
   return value ~= nil and type(value) ~= "userdata" and value ~= ""
@@ -59,21 +60,51 @@ local token_columns = {
   { title = "DUE", value = function(t) return format.time(t.due) end },
 }
 
---- What people did to it lately: "2026-11-21 07:38:00 by ann: price=9; why".
-local function show_interventions(entries)
-  local asked = {}
-  for _, entry in ipairs(entries) do
-    if present(entry.by) and not progress.is_deed(entry) then
-      asked[#asked + 1] = entry
+--- Not what its workers did, how its tasks went, or what a line of its own
+--- says.
+local function is_intervention(entry)
+  return present(entry.by) and not entry.task and not progress.is_deed(entry)
+    and (entry.seq or entry.type ~= "started" and entry.type ~= "archived")
+end
+
+--- What people did to it lately, newest first: by the audit, which finds that
+--- however long the history is.
+local function interventions(engine, instance)
+  local found, cursor = {}, nil
+  for _ = 1, instance.purged and 0 or most_pages do
+    local page = store.try(engine:audit { instance = instance.id,
+      limit = page_size, before = cursor })
+    for _, entry in ipairs(page) do
+      if #found < most_interventions and is_intervention(entry) then
+        found[#found + 1] = entry
+      end
     end
+    if #page < page_size or #found == most_interventions then break end
+    cursor = page[#page].cursor
   end
-  for i = math.max(1, #asked - most_interventions + 1), #asked do
-    local entry = asked[i]
-    local what = {}
-    what[1] = format.changes(entry.changes)
+  return found
+end
+
+--- "price=9", as the row of its history has it; of what is archived that would
+--- be all of its history.
+local function changes_of(engine, instance, entry)
+  if not entry.seq or entry.type ~= "changed" or instance.archived then
+    return nil
+  end
+  local row = store.try(engine:history(instance.id, { after = entry.seq - 1,
+    limit = 1 }))[1]
+  return row and row.seq == entry.seq and format.changes(row.changes) or nil
+end
+
+--- "2026-11-21 07:38:00 by ann: price=9; why".
+local function show_interventions(engine, instance)
+  local entries = interventions(engine, instance)
+  for i = #entries, 1, -1 do
+    local entry = entries[i]
+    local what = { changes_of(engine, instance, entry) }
     what[#what + 1] = present(entry.text) and entry.text or nil
-    line(entry.type, ("%s by %s%s"):format(format.time(entry.completed),
-      entry.by, #what > 0 and ": " .. table.concat(what, "; ") or ""))
+    line(entry.type, ("%s by %s%s"):format(format.time(entry.at), entry.by,
+      #what > 0 and ": " .. table.concat(what, "; ") or ""))
   end
 end
 
@@ -146,7 +177,8 @@ local function show_times(instance, now)
   line("suspended", format.when(instance.suspended_at, now))
 end
 
-local function show(opts, instance, entries, now)
+local function show(opts, engine, instance)
+  local now = engine:now()
   paper = { full = opts.full, cut = false }
   term.print(("%-12s "):format("id"), instance.id)
   line("workflow", ("%s %d"):format(instance.workflow, instance.version))
@@ -177,7 +209,7 @@ local function show(opts, instance, entries, now)
   value("cancellation", instance.cancellation)
   value("compensation", instance.compensation)
   show_error(opts, instance.error)
-  show_interventions(entries)
+  show_interventions(engine, instance)
   if instance.tokens and #instance.tokens > 0 then
     term.print()
     table_of(token_columns, instance.tokens)
@@ -250,9 +282,7 @@ end
 local function tell(opts, args)
   return several(opts, chosen(opts, args), function(engine, id)
     if opts.json then return (store.try(engine:get(id, "json"))) end
-    local instance = store.try(engine:get(id))
-    show(opts, instance, instance.purged and {}
-      or store.try(engine:history(id)), engine:now())
+    show(opts, engine, store.try(engine:get(id)))
   end, true)
 end
 

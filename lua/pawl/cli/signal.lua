@@ -38,7 +38,7 @@ end
 
 local function run(opts, args)
   check(opts)
-  local engine <close> = opts.start and store.open(opts) or store.look(opts)
+  local engine <close> = opts.start and store.leave(opts) or store.look(opts)
   local start = opts.start and { workflow = opts.start,
     input = opts.input and opts.input.value, key = opts.start_key,
     on_existing = opts.on_existing, reuse = opts.reuse }

@@ -63,11 +63,40 @@ local function minutes(recent, now)
   return math.max(1, (now * 1e6 - core.time_parse(recent.since)) / 60e6)
 end
 
+--- Those that live, and by their ids as host:pid. What dead ones left is told
+--- of anyhow.
+---@param engine pawl.Engine
+---@return { names: table<string, string>, rows: table[] }
+function standing.executors(engine)
+  local rows, names = engine.executors:list { limit = 1000 } or {}, {}
+  for _, row in ipairs(rows) do
+    names[row.id] = ("%s:%d"):format(row.host, row.pid)
+  end
+  return { names = names, rows = rows }
+end
+
+--- "held by db1:1858 3, db2:77 1", who holds most first; nil: nobody does.
+local function holders(executors)
+  local held, parts = {}, {}
+  for _, row in ipairs(executors.rows) do
+    if row.holds > 0 then held[#held + 1] = row end
+  end
+  table.sort(held, function(a, b)
+    if a.holds ~= b.holds then return a.holds > b.holds end
+    return a.id < b.id
+  end)
+  for i, row in ipairs(held) do
+    parts[i] = ("%s %d"):format(term.clean(executors.names[row.id]), row.holds)
+  end
+  return #parts > 0 and "held by " .. table.concat(parts, ", ") or nil
+end
+
 --- What is due, held and happens, in lines of text.
 ---@param report pawl.StoreStats
 ---@param now number
+---@param executors? table  as standing.executors has them
 ---@return string[]
-function standing.lines(report, now)
+function standing.lines(report, now, executors)
   local recent, held = report.recent, report.held
   local span = minutes(recent, now)
   local lines = {
@@ -79,6 +108,8 @@ function standing.lines(report, now)
       lasting("events", report.outbox, now), counted(report.tasks.open),
       counted(report.tasks.overdue)),
   }
+  local by = executors and holders(executors)
+  if by then table.insert(lines, 2, by) end
   if report.late.count > 0 then
     lines[#lines + 1] = lasting("due, and no worker looks,", report.late, now)
   end
@@ -92,8 +123,9 @@ end
 --- For people: what there is, what is due.
 ---@param report pawl.StoreStats
 ---@param most integer  so many nodes
-function standing.tell(report, now, most)
-  for _, line in ipairs(standing.lines(report, now)) do
+---@param executors table  as standing.executors has them
+function standing.tell(report, now, most, executors)
+  for _, line in ipairs(standing.lines(report, now, executors)) do
     term.print(term.cut(line, term.width() or 1000))
   end
   local there = {}

@@ -127,7 +127,7 @@ end
 
 local function run_many(opts, code, shared)
   local items, lines = read_items(opts.many)
-  local engine <close> = store.open(opts)
+  local engine <close> = store.leave(opts)
   local ids, created = start_many(engine, code, items, lines, shared)
   store.warn_unknown(engine, code, opts.version)
   local there, n = conflicts(engine, items, ids, created)
@@ -159,7 +159,7 @@ local function run(opts, args)
     end
     return run_many(opts, args[1], given)
   end
-  local engine <close> = store.open(opts)
+  local engine <close> = store.leave(opts)
   local id, created = store.try(engine:start(args[1],
     opts.input and opts.input.value, given))
   store.warn_unknown(engine, args[1], opts.version)
@@ -191,8 +191,8 @@ local flags = {
     help = "higher runs first; default 0" },
   { long = "delay", arg = "DURATION", type = "duration",
     help = "begin later: 90, 15m, 2h" },
-  { long = "at", arg = "TIME", type = "time",
-    help = "begin at this time, UTC: 2026-01-31T10:00:00Z" },
+  { long = "at", arg = "TIME", type = "ahead",
+    help = "begin at this time, or in 2d" },
   { long = "group", arg = "NAME", help = "executor group that runs it" },
   { long = "correlation", arg = "ID",
     help = "business id that ties instances together" },

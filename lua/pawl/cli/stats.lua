@@ -15,7 +15,8 @@ local function run(opts)
     if opts.json then
       term.json((store.try(engine:stats(query, "json"))))
     else
-      standing.tell(store.try(engine:stats(query)), engine:now(), most_nodes)
+      standing.tell(store.try(engine:stats(query)), engine:now(), most_nodes,
+        standing.executors(engine))
     end
     return 0
   end)

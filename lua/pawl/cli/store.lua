@@ -19,9 +19,20 @@ end
 ---@return pawl.Engine
 function store.open(opts, extra)
   local given = { state = "private", pooler = opts.pooler,
-    tenant = opts.tenant, schema = opts.schema }
+    tenant = opts.tenant, schema = opts.schema, trust = opts.trust }
   for key, value in pairs(extra or {}) do given[key] = value end
   return store.try(pawl.open(opts.store, given))
+end
+
+--- For commands that leave something in it: one that was not there is made, and
+--- that is said. Whoever meant another path would look for it there.
+---@return pawl.Engine
+function store.leave(opts)
+  local engine = store.open(opts)
+  if engine:is_new() and opts.store ~= ":memory:" then
+    term.warn(("made a new store: %s"):format(term.clean(store.name(opts))))
+  end
+  return engine
 end
 
 --- For commands that only look: a missing store is not made, so that a typo
@@ -81,15 +92,23 @@ function store.compare_input(engine, id, input)
     .. "is not used"):format(id))
 end
 
+--- Is what it loads trusted? A word, or an object, that asks for less is read
+--- by who opens the engine.
+local function is_trusted(opts)
+  return opts.trust == nil or opts.trust == "trusted"
+end
+
 --- Fails when a workflow file cannot be read or is not Lua. Asked before a
---- store is made for it; nothing of the file is run.
-function store.check_source(path)
+--- store is made for it. What is not trusted is not so much as compiled here:
+--- that is for the state, or the process, that holds it up.
+function store.check_source(opts, path)
   local kind, size = sys.kind(path)
-  if kind == "file" and size <= sys.max_source and loadfile(path, "t") then
+  local is_readable = kind == "file" and size <= sys.max_source
+  if is_readable and (not is_trusted(opts) or loadfile(path, "t")) then
     return
   end
   local engine <close> = store.try(pawl.open(":memory:",
-    { state = "private" }))
+    { state = "private", trust = opts.trust }))
   store.try(engine:check(path)) -- knows how to say it
 end
 

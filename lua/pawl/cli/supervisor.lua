@@ -6,6 +6,7 @@
 -- work - a wrong store, a broken file - is said once, not N times.
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
+local service = require "pawl.cli.service"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
@@ -105,6 +106,7 @@ end
 
 local function has_begun(group, child)
   child.at_work = true
+  if not group.begun then service.ready() end
   group.begun, group.stillborn = true, 0
 end
 
@@ -178,6 +180,7 @@ local function reap(group)
 end
 
 local function stop_all(group, now)
+  if not group.stopping then service.stopping() end
   group.stopping = true
   for _, place in ipairs(group.places) do
     if place.child then sys.stop(place.child.pid, now) end
@@ -224,7 +227,7 @@ end
 
 local function listen(group)
   local fds, by_fd = streams(group)
-  for _, fd in ipairs(sys.poll(fds, 0.2)) do
+  for _, fd in ipairs(sys.poll(fds, math.min(0.2, service.pace() or 1))) do
     local from = by_fd[fd]
     if from.stream == from.child.ready then
       hear_ready(group, from.child)
@@ -247,6 +250,7 @@ local function watch(group)
     if not group.stopping then start_due(group) end
     listen(group)
     reap(group)
+    service.alive()
   until group.alive == 0 and (group.stopping or all_done(group))
 end
 

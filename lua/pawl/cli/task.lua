@@ -31,6 +31,48 @@ local function present(value)
   return value ~= nil and type(value) ~= "userdata" and value ~= ""
 end
 
+---- ids ---------------------------------------------------------------------
+
+local LEAST <const> = 8 -- digits of an end, which are random: as lists show
+local PAGE <const>, MOST <const> = 1000, 10000 -- tasks that are looked at
+
+--- Those whose ids end so, of the newest ones.
+local function ending_so(engine, text)
+  local query, found, seen = { limit = PAGE }, {}, 0
+  repeat
+    local rows = store.try(engine.tasks:list(query))
+    for _, task in ipairs(rows) do
+      if task.id:sub(-#text) == text then found[#found + 1] = task.id end
+    end
+    seen = seen + #rows
+    query.before = rows[1] and rows[#rows].id
+  until #rows < PAGE or seen >= MOST
+  return found
+end
+
+--- The whole id. Lists show ends on a terminal, which no index knows: they are
+--- looked for among the newest tasks, when no id begins so.
+local function find(engine, text)
+  local id, err = engine.tasks:find(text)
+  if id then return id end
+  local ending = text:lower()
+  if err.code == "notfound" and #ending < LEAST then
+    err.hint = ("of an end of an id give %d characters at least"):format(LEAST)
+  end
+  if err.code ~= "notfound" or #ending < LEAST then error(err, 0) end
+  local found = ending_so(engine, ending)
+  if #found == 0 then
+    err.message = ("no task's id begins with \"%s\", and none of the newest "
+      .. "%d ends so"):format(text, MOST)
+    error(err, 0)
+  elseif #found > 1 then
+    error({ code = "ambiguous", message = ("several tasks' ids end with \"%s\"")
+      :format(text), hint = table.concat(found, ", ", 1, math.min(#found, 4))
+    }, 0)
+  end
+  return found[1]
+end
+
 ---- list --------------------------------------------------------------------
 
 local function status_list(opts)
@@ -62,17 +104,22 @@ local function whose(task)
 end
 
 local columns = {
-  { title = "ID", value = function(t) return t.id end },
+  { title = "ID", value = function(t) return t.shown end },
   { title = "TITLE", flex = true, value = function(t) return t.title end },
-  { title = "WORKFLOW", value = function(t) return t.workflow end },
-  { title = "KEY", value = function(t) return t.business_key end },
+  { title = "WORKFLOW", flex = true, tail = true, value = function(t)
+    return ("%s@%d"):format(t.workflow, t.version)
+  end },
+  { title = "KEY", flex = true, tail = true, least = 6, drop = 4,
+    value = function(t) return t.business_key end },
   { title = "STATUS", value = function(t)
     return t.overdue and t.status .. ", late" or t.status
+  end, color = function(t) return t.overdue and "yellow" or nil end },
+  { title = "PRIORITY", drop = 2, value = function(t) return t.priority end },
+  { title = "WHO", flex = true, least = 6, drop = 3, value = whose },
+  { title = "DUE", drop = 1, value = function(t)
+    return format.time(t.due)
   end },
-  { title = "PRIORITY", value = function(t) return t.priority end },
-  { title = "WHO", flex = true, value = whose },
-  { title = "DUE", value = function(t) return format.time(t.due) end },
-  { title = "AGE", value = function(t)
+  { title = "AGE", right = true, value = function(t)
     return format.since(t.created, t.now)
   end },
 }
@@ -92,7 +139,7 @@ local function point_on(opts, rows)
   if #rows < (opts.limit or 100) then return end
   local up = opts.after and not opts.before
   term.warn(("%d tasks; the next page: --%s %s"):format(#rows,
-    up and "after" or "before", rows[up and 1 or #rows].id))
+    up and "after" or "before", rows[up and 1 or #rows].shown))
 end
 
 local function list(opts)
@@ -103,8 +150,8 @@ local function list(opts)
     overdue = opts.overdue, due_before = opts.due_before,
     priority = opts.priority,
     instance = opts.instance and store.try(engine:find(opts.instance)),
-    before = opts.before and store.try(engine.tasks:find(opts.before)),
-    after = opts.after and store.try(engine.tasks:find(opts.after)),
+    before = opts.before and find(engine, opts.before),
+    after = opts.after and find(engine, opts.after),
     workflow = opts.workflow, node = opts.node, assignee = opts.assignee,
     business_key = opts.business_key, due_after = opts.due_after,
     created_before = opts.created_before, created_after = opts.created_after,
@@ -124,6 +171,7 @@ local function list(opts)
   end
   local now = engine:now()
   for _, task in ipairs(rows) do task.now = now end
+  term.shorten(rows, "id")
   table_of(columns, rows)
   point_on(opts, rows)
   return 0
@@ -177,7 +225,8 @@ local function show_task(task)
 end
 
 local function show(opts, ids)
-  return several(opts, ids, function(engine, id)
+  return several(opts, ids, function(engine, text)
+    local id = find(engine, text)
     if opts.json then return (store.try(engine.tasks:get(id, "json"))) end
     show_task(store.try(engine.tasks:get(id)))
   end, true)
@@ -210,7 +259,8 @@ end
 
 local function change(kind, opts, ids)
   local action = action_of(opts)
-  return several(opts, ids, function(engine, id)
+  return several(opts, ids, function(engine, text)
+    local id = find(engine, text)
     local task = store.try(engine.tasks[kind](engine.tasks, id, action))
     if opts.json then return (store.try(engine.tasks:get(task.id, "json"))) end
     term.print(said[kind], " ", task.id, ": ", term.clean(task.title))
@@ -290,6 +340,8 @@ command = {
     .. "and retry opens it again; reassign gives it to another, delegate "
     .. "hands on what one holds, escalate raises it; edit changes what an "
     .. "open one says and when it is due.\n\n"
+    .. "An ID is a task's, or its beginning, or its end as lists show it on a "
+    .. "terminal: at least 8 digits of one of the newest 10,000.\n\n"
     .. "In lists, who may take a task stands in brackets: users, @roles and "
     .. "%groups.",
   options = {
@@ -319,14 +371,14 @@ command = {
         .. "; default: pending and running" },
     { long = "all", help = "list: of every status" },
     { long = "overdue", help = "list: those that should be done by now" },
-    { long = "due-before", arg = "TIME", type = "time",
+    { long = "due-before", arg = "TIME", type = "ahead",
       help = "list: those due by then" },
     { long = "form", arg = "NAME", help = "list: with this form; edit" },
     { long = "title", arg = "TEXT", help = "edit: what is to be done" },
     { long = "description", arg = "TEXT", help = "edit: the same at length" },
     { long = "input", arg = "JSON", type = "json",
       help = "edit: what is shown with it; - reads it, @FILE too" },
-    { long = "due", arg = "TIME", type = "time",
+    { long = "due", arg = "TIME", type = "ahead",
       help = "edit: by when it is to be done" },
     { long = "metadata", arg = "JSON", type = "object",
       help = "edit: what others keep with it, an object" },
@@ -345,11 +397,11 @@ command = {
     { long = "business-key", arg = "KEY", help = "list: of instances with this "
       .. "business key; 'order-*': one that begins so" },
     { long = "assignee", arg = "NAME", help = "list: assigned to this user" },
-    { long = "due-after", arg = "TIME", type = "time",
+    { long = "due-after", arg = "TIME", type = "ahead",
       help = "list: those due then or later" },
-    { long = "created-after", arg = "TIME", type = "time",
+    { long = "created-after", arg = "TIME", type = "since",
       help = "list: created at that time or later" },
-    { long = "created-before", arg = "TIME", type = "time",
+    { long = "created-before", arg = "TIME", type = "since",
       help = "list: created earlier" },
     { long = "count", help = "list: only how many there are, up to 10000, or "
       .. "to --limit" },

@@ -174,6 +174,24 @@ function term.cut(text, width, at_start)
   return table.concat(kept) .. dots
 end
 
+--- Pieces { text, color? } in a row, as many as have room: what is coloured
+--- cannot be cut any more.
+---@param pieces { [1]: string, [2]: string? }[]
+---@param room? number  columns; nil: any number
+---@return string
+function term.fit(pieces, room)
+  local out = {}
+  room = room or math.huge
+  for _, piece in ipairs(pieces) do
+    local text = term.cut(piece[1], room)
+    room = room - term.columns(text)
+    out[#out + 1] = piece[2] and text ~= "" and term.paint(piece[2], text)
+      or text
+    if text ~= piece[1] then break end
+  end
+  return table.concat(out)
+end
+
 --- Gives each row, as `shown`, the end of the id in one of its fields: on a
 --- terminal, and as long as it takes to tell the rows apart. Ids begin with the
 --- time, which those made together share.

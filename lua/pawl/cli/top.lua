@@ -8,13 +8,16 @@ local watch = require "pawl.cli.watch"
 
 local MOST = 8 -- of each kind, so that a screen has room for all
 
-local function held_columns(now)
+local function held_columns(now, executors)
   return {
     { title = "RUNS", value = function(x) return x.shown end },
     { title = "WORKFLOW", flex = true, value = function(x)
       return ("%s@%d"):format(x.workflow, x.version)
     end },
     { title = "NODE", flex = true, value = function(x) return x.node end },
+    { title = "EXECUTOR", flex = true, tail = true, value = function(x)
+      return executors.names[x.executor] or x.executor
+    end },
     { title = "SINCE", right = true, value = function(x)
       return format.since(x.since, now)
     end },
@@ -46,11 +49,12 @@ local function tell(engine)
   local now = engine:now()
   local stats = store.try(engine:stats { held = MOST })
   local report = store.try(engine:problems { limit = MOST })
-  standing.tell(stats, now, MOST)
+  local executors = standing.executors(engine)
+  standing.tell(stats, now, MOST, executors)
   if #stats.held.instances > 0 then
     term.print ""
     term.shorten(stats.held.instances, "instance")
-    table_of(held_columns(now), stats.held.instances)
+    table_of(held_columns(now, executors), stats.held.instances)
   end
   if #report.problems > 0 then
     term.print ""

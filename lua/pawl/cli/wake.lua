@@ -11,8 +11,8 @@ return {
   options = act.with_filters {
     { long = "node", arg = "NODE", many = true,
       help = "only there; may be given several times" },
-    { long = "at", arg = "TIME", type = "time",
-      help = "2026-01-31T10:00:00Z; default: now" },
+    { long = "at", arg = "TIME", type = "ahead",
+      help = "at this time, or in 2d; default: now" },
   },
   examples = {
     { "pawl wake 019aa1f2", "do not wait for the retry's delay" },

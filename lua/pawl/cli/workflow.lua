@@ -15,19 +15,23 @@ local verb_args = require "pawl.args"
 local columns = {
   { title = "WORKFLOW", flex = true,
     value = function(w) return w.workflow end },
-  { title = "VERSION", value = function(w) return w.version end },
-  { title = "REVISION", value = function(w) return w.revision end },
+  { title = "VERSION", right = true, value = function(w) return w.version end },
+  { title = "REVISION", right = true, drop = 3,
+    value = function(w) return w.revision end },
   { title = "STATE", value = function(w)
     if w.suspended then return "suspended" end
     if w.off then return "off" end
     return w.active and "active" or "inactive"
   end },
-  { title = "LIVE", value = function(w) return w.live end },
-  { title = "NODES", value = function(w) return w.nodes end },
-  { title = "MODIFIED", value = function(w)
+  { title = "TRUST", drop = 5, value = function(w) return w.trust end },
+  { title = "LIVE", right = true, value = function(w) return w.live end },
+  { title = "NODES", right = true, drop = 2,
+    value = function(w) return w.nodes end },
+  { title = "MODIFIED", drop = 1, value = function(w)
     return format.time(w.modified)
   end },
-  { title = "BY", flex = true, value = function(w) return w.by end },
+  { title = "BY", flex = true, sparse = true, drop = 4,
+    value = function(w) return w.by end },
 }
 
 local function list(opts, code)
@@ -89,14 +93,27 @@ local function state_of(flow)
   return flow.suspended and state .. "; suspended" or state
 end
 
+--- As the workflow says, and those of its nodes that say otherwise.
+local function durability_of(graph)
+  local words = { graph.durability }
+  for _, node in ipairs(graph.nodes) do
+    if node.durability then
+      words[#words + 1] = ("%s: %s"):format(node.name, node.durability)
+    end
+  end
+  return words[1] and table.concat(words, ", ")
+end
+
 local function show_workflow(flow)
   line("workflow", ("%s %d"):format(flow.workflow, flow.version))
   line("name", flow.name)
   line("description", flow.description)
   line("state", state_of(flow))
+  line("trust", flow.trust)
   line("revision", flow.revision .. (flow.current and "" or ", an older one"))
   line("sha256", flow.sha256)
   line("nodes", tostring(#flow.graph.nodes))
+  line("durability", durability_of(flow.graph))
   line("source", flow.source and ("%d bytes: --source writes them"):format(
     #flow.source) or "none: it is built by a program")
   line("bundle", modules_of(flow))
@@ -289,6 +306,7 @@ local own = {
   shift = { resume = true },
   from = { transfer = true }, to = { transfer = true },
   map = { transfer = true }, plan = { transfer = true },
+  trust = { hotfix = true },
 }
 
 local takes_version = { show = true, activate = true, deactivate = true }
@@ -355,6 +373,8 @@ return {
       help = "resume: put their times off by as long as it took" },
     { long = "from", arg = "VERSION", help = "transfer: those of this one" },
     { long = "to", arg = "VERSION", help = "transfer: where they go on" },
+    { long = "trust", arg = "LEVEL",
+      help = "hotfix: trusted (the default), limited or isolated" },
     { long = "map", arg = "OLD=NEW", many = true,
       help = "transfer: a node that is called otherwise in the new version" },
     { long = "plan",

@@ -4,7 +4,7 @@ local words = require "pawl.words"
 
 ---@class pawl.CallOptions
 ---@field workflow string  the child's code
----@field next string|table<string, string>  a node, or `completed`, `failed`,
+---@field next? string|table<string, string>  a node, or `completed`, `failed`,
 ---                              `cancelled` and `timeout`
 ---@field version? integer  of that workflow; default: the newest
 ---@field input? table|fun(ctx: pawl.Ctx): any  what the child is given
@@ -43,10 +43,8 @@ return {
     retry = shape.retry,
     on_error = shape.on_error,
   },
-  needs = {
-    { "workflow", 'workflow = "order.ship"' },
-    { "next", 'next = "the_next_node"' },
-  },
+  needs = { { "workflow", 'workflow = "order.ship"' } },
+  follows = true,
   transitions = { "completed", "failed", "cancelled", "timeout" },
   receives = true,
   waits_for = "child",

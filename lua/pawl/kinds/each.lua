@@ -7,7 +7,7 @@ local words = require "pawl.words"
 
 ---@class pawl.EachOptions
 ---@field items fun(ctx: pawl.Ctx): any[]  the list
----@field next string  a node
+---@field next? string  a node
 ---@field branch? string  the first node of a branch: this or `workflow`
 ---@field workflow? string  the children's code
 ---@field version? integer  of that workflow; default: the newest
@@ -48,10 +48,8 @@ return {
     into = shape.name,
     on_error = shape.on_error,
   },
-  needs = {
-    { "items", "items = function(ctx) return ctx.vars.list end" },
-    { "next", 'next = "the_next_node"' },
-  },
+  needs = { { "items", "items = function(ctx) return ctx.vars.list end" } },
+  follows = true,
   either = { "branch", "workflow",
     'branch = "the_first_node", or workflow = "code"' },
   check = check,

@@ -4,7 +4,7 @@ local shape = require "pawl.shape"
 local words = require "pawl.words"
 
 ---@class pawl.JoinOptions
----@field next string  a node
+---@field next? string  a node
 ---@field expect? "all"|"any"|integer  how many it waits for; "all" that can
 ---                              still come
 ---@field losers? "run"|"cancel"  what becomes of those that come too late:
@@ -32,7 +32,7 @@ return {
     expect = is_expect,
     losers = shape.one_of("run", "cancel"),
   },
-  needs = { { "next", 'next = "the_next_node"' } },
+  follows = true,
   routes = true,
   waits_for = "siblings",
   mermaid = { "[\\", "/]" },

@@ -5,15 +5,29 @@ local shape = require "pawl.shape"
 ---@field run fun(ctx: pawl.Ctx): string?, any  the handler; it returns the
 ---                              transition, nothing for a single one, and an
 ---                              output
----@field next string|table<string, string>  a node, or transitions by name
+---@field next? string|table<string, string>  a node, or transitions by name
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what `run` did
----@field retry? table|integer|false  `{ max=, base=, cap=, factor=, jitter= }`,
----                              the attempts in all, or false for one; 3
----@field on_error? table<string, string>  by error code; "*" any other
+---@field retry? pawl.Retry|integer|false  `{ max=, base=, cap=, factor=, jitter=,
+---                              on=, never= }`, the attempts in all, or false
+---                              for one; 3
+---@field on_error? table<string, string>  by error code, at once; "*" any other,
+---                              when no attempt is left
 ---@field on_exhausted? "fail"|"suspend"  when no attempt is left; "fail"
 ---@field timeout? number|string  of one attempt; 10 minutes
 ---@field transactional? boolean  `ctx.db` writes in the transaction that
 ---                              records the step
+---@field durability? "every"|"grouped"|"save"  when what it did is on disk; as
+---                              the workflow says
+
+---@class pawl.Retry
+---@field max? integer           attempts in all
+---@field base? number|string    the delay behind the first
+---@field cap? number|string     the longest delay
+---@field factor? number         how delays grow
+---@field jitter? number         0 to 1: how far they are spread
+---@field on? string|string[]    error codes that are tried again, and no others;
+---                              "*" any other
+---@field never? string|string[]  those that are not
 
 ---@class pawl.Workflow
 ---@field step fun(self: pawl.Workflow, name: string, options: pawl.StepOptions): pawl.Workflow
@@ -29,11 +43,10 @@ return {
     on_exhausted = shape.on_exhausted,
     timeout = shape.limit,
     transactional = shape.boolean,
+    durability = shape.durability,
   },
-  needs = {
-    { "run", "run = function(ctx) ... end" },
-    { "next", 'next = "the_next_node"' },
-  },
+  needs = { { "run", "run = function(ctx) ... end" } },
+  follows = true,
   mermaid = { "[", "]" },
   dot = "box",
 }

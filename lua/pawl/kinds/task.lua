@@ -7,7 +7,7 @@ local fail = problem.fail
 
 ---@class pawl.TaskOptions
 ---@field title string  what is to be done, in a line
----@field next string|table<string, string>  a node, or outcomes by name; beside
+---@field next? string|table<string, string>  a node, or outcomes by name; beside
 ---                              these `overdue`, `timeout` and `failed`
 ---@field description? string  the same at length
 ---@field form? string  a name that those who show it know
@@ -222,10 +222,8 @@ return {
     on_error = shape.on_error,
     retry = shape.retry,
   },
-  needs = {
-    { "title", 'title = "Approve the order"' },
-    { "next", 'next = "the_next_node"' },
-  },
+  needs = { { "title", 'title = "Approve the order"' } },
+  follows = true,
   check = check,
   receives = true,
   waits_for = "person",

@@ -6,7 +6,7 @@ local words = require "pawl.words"
 ---@field after? number|string  how long it waits: this or `at`
 ---@field at? fun(ctx: pawl.Ctx): number|string  until when: seconds since
 ---                              1970, or UTC as text
----@field next string  a node
+---@field next? string  a node
 
 ---@class pawl.Workflow
 ---@field timer fun(self: pawl.Workflow, name: string, options: pawl.TimerOptions): pawl.Workflow
@@ -18,7 +18,7 @@ return {
     at = shape.handler,
     next = shape.single_next,
   },
-  needs = { { "next", 'next = "the_next_node"' } },
+  follows = true,
   either = { "after", "at", 'after = "1h", or at = function(ctx) ... end' },
   waits_for = "time",
   mermaid = { "([", "])" },

@@ -5,7 +5,7 @@ local words = require "pawl.words"
 
 ---@class pawl.WaitOptions
 ---@field event string  "payment.received", or a pattern: "payment.*"
----@field next string|table<string, string>  a node, or `received` and `timeout`
+---@field next? string|table<string, string>  a node, or `received` and `timeout`
 ---@field key? string|fun(ctx: pawl.Ctx): any  what the event's key must equal:
 ---                              a name in variables or input, or a handler
 ---@field match? fun(event: pawl.Event, ctx: pawl.Ctx): any  false or nil: not
@@ -66,10 +66,8 @@ return {
     retry = shape.retry,
     on_error = shape.on_error,
   },
-  needs = {
-    { "event", 'event = "payment.*"' },
-    { "next", 'next = "the_next_node"' },
-  },
+  needs = { { "event", 'event = "payment.*"' } },
+  follows = true,
   transitions = { "received", "timeout" },
   receives = true,
   waits_for = "event",

@@ -56,6 +56,29 @@ function pawl.binary(bytes) end
 ---@return number? seconds
 function pawl.time(value) end
 
+--- Game time, for the option `clock` of pawl.open.
+---@class pawl.GameClock
+---@field speed number  game seconds in one of the system's
+---@operator call: number
+local GameClock = {}
+
+--- What time it is.
+---@return number seconds  since 1970
+function GameClock:now() end
+
+--- Sets it. What is due by a later time is due with the next tick, each thing
+--- once; set back, nothing is undone, and what was to come comes at its time.
+---@param now number     seconds since 1970
+---@param speed? number  0 pauses; as it was
+function GameClock:set(now, speed) end
+
+--- A clock that stands, passes slower or faster than the system's, and is what
+--- it was set to.
+---@param now? number    seconds since 1970; 0
+---@param speed? number  game seconds in one of the system's; 1
+---@return pawl.GameClock
+function pawl.game_clock(now, speed) end
+
 --- Begins a workflow; its nodes are added with its methods. Events start and
 --- cancel instances of it by two options, each a name, a pattern or rules:
 ---   trigger = "order.placed"
@@ -87,6 +110,21 @@ function pawl.migrate(url, options) end
 ---@return pawl.Migrations? found
 ---@return pawl.Error? err
 function pawl.migrations(url, options) end
+
+--- What is known to be wrong with the libraries that this process runs with
+--- and, where a store is named, with its server; and what guards against it.
+---@param url? string  none: of the libraries alone
+---@param options? { pooler?: boolean, schema?: string }
+---@return pawl.Doctor? report
+---@return pawl.Error? err
+function pawl.doctor(url, options) end
+
+---@class pawl.Doctor
+---@field pawl string
+---@field sound boolean  nothing that is known is open
+---@field libraries { name: string, version?: string, options: string[] }[]
+---@field store? { kind: string, name: string, version?: string, settings?: table<string, string>, error?: pawl.Error }
+---@field findings { id: string, of: string, state: "guarded"|"rare"|"open", text: string, guard: string, fixed?: string, source: string }[]
 
 --- Answers a handler's ctx.host.NAME(value), which gets what it gives first. With
 --- "wait" behind that it is under way: the handler waits, as in ctx.await, and the
@@ -127,6 +165,11 @@ function pawl.migrations(url, options) end
 ---@field tenant? string            the engine is this one's: only what that one
 ---                                 has is there; nil: all is
 ---@field max_bytes? integer        variables of one instance; 1 MB
+---@field checkpoint_bytes? integer  of a SQLite file: so long its log gets
+---  before it is put into the file; 4 MB
+---@field memory_bytes? integer     that the engine may have at the most, with
+---                                 the states of its own; beyond that calls are
+---                                 "nomem", and ticks take fewer at once
 ---@field batch? integer            instances claimed at once; 128
 ---@field concurrency? integer      handlers that may wait at once; 100
 ---@field recoveries? integer       takeovers before suspending; 5
@@ -146,6 +189,8 @@ function pawl.migrations(url, options) end
 ---                                 "pawl"
 ---@field heartbeat_thread? boolean  a helper thread keeps leases while a
 ---                                 handler blocks; not with a clock
+---@field sync_thread? boolean       a helper thread syncs a SQLite file's log
+---                                 for `grouped`
 ---@field create? boolean           false: a missing store is an error
 ---@field stored_code? "any"|"own"  own: run no definition from the store
 ---@field unknown? "defer"|"fail"   what neither it nor the store knows: wait for
@@ -154,6 +199,24 @@ function pawl.migrations(url, options) end
 ---@field seed? integer             of ids and jitter: with the same one and the
 ---                                 same clock two runs store the same; tests
 ---@field host? table<string, pawl.HostFunction>  what handlers call by ctx.host
+---@field trust? "trusted"|"limited"|"isolated"|pawl.Trust  of workflows that are loaded, and
+---                                 the most of those that come from the store;
+---                                 "trusted"
+
+---@class pawl.Trust
+---@field level? "trusted"|"limited"|"isolated"  "limited"
+---@field codes? string|string[]    what a file may define: "mod.*"; any
+---@field may? { db?: boolean, await?: boolean, start?: string|string[], host?: string|string[] }  what
+---                                 its handlers may call; nothing of these
+---@field memory? integer           bytes of its Lua state; 16 MB
+---@field instructions? integer     of a handler, and of a load; 5 million
+---@field time? number|string       the same; 0.1 s
+---@field effects? integer          events, notes, starts, attributes and log
+---                                 lines of one handler; 1000
+---@field per_minute? { starts?: integer, timers?: integer, events?: integer, emits?: integer, logs?: integer }
+---                                 of all its instances; 1000 of each
+---@field helper? string            isolated: the command `pawl`, which it runs
+---                                 in; the one that was installed
 
 ---@class pawl.RetainOptions  durations
 ---@field retain? number|string     instances, in whatever way they ended
@@ -358,6 +421,7 @@ function Transaction:query(sql, ...) end
 ---@field waiting integer    handlers that wait, of those
 ---@field next_due? number   when to look again; 0 now, nil nothing due
 ---@field unsaved integer      commits that a power cut could take
+---@field unwritten integer    of those: what killing the process would take, too
 ---@field unsaved_for number   seconds since the first of them; 0: none
 ---@field over number         seconds that it took beyond its budget
 ---@field spent pawl.Spent    where its time went
@@ -753,16 +817,42 @@ local Executors = {}
 
 --- Loads and checks a workflow file, or a workflow built here.
 ---@param workflow string|pawl.Workflow
----@return { workflow: string, version: integer, sha256: string }? info
+---@param options? { trust?: "trusted"|"limited"|"isolated"|pawl.Trust }  of a file: with a
+---  trust of its own
+---@return { workflow: string, version: integer, sha256: string, trust: string }? info
 ---@return pawl.Error? err
-function Engine:load(workflow) end
+function Engine:load(workflow, options) end
 
---- Copies a SQLite store that is in use to a new file, which appears there
---- once it is whole. For PostgreSQL there is pg_dump.
----@param path string  nothing is overwritten
+---@class pawl.BackupOptions
+---@field replace? boolean  a store that is there gives way to the whole copy, in
+---  one step; it may be open nowhere
+
+--- Copies a SQLite store that is in use, or in memory, to a file, which appears
+--- there once it is whole. For PostgreSQL there is pg_dump.
+---@param path string  nothing is overwritten, but with `replace`
+---@param options? pawl.BackupOptions
 ---@return { file: string, bytes: integer }? info
 ---@return pawl.Error? err
-function Engine:backup(path) end
+function Engine:backup(path, options) end
+
+--- The same into memory: the bytes that the file would have.
+---@return string? bytes
+---@return pawl.Error? err
+function Engine:backup_bytes() end
+
+--- What a backup has copied takes the place of all that is in the store: whole,
+--- or nothing is changed. Leases in it count no more. For PostgreSQL there is
+--- pg_restore.
+---@param path string
+---@return { file: string, bytes: integer }? info
+---@return pawl.Error? err
+function Engine:restore(path) end
+
+--- The same of what engine:backup_bytes gave.
+---@param bytes string
+---@return true? done
+---@return pawl.Error? err
+function Engine:restore_bytes(bytes) end
 
 ---@class pawl.ExportOptions
 ---@field mask? string|string[]  attributes; "vars.customer.name": variables
@@ -782,6 +872,7 @@ function Engine:export(id, options) end
 ---@field release? boolean  it goes on here, in the place of the original
 ---@field copy? boolean     it does nothing, also when it was moved
 ---@field by? string
+---@field reason? string  why
 ---@field line? integer  the number of the first line, for errors
 
 --- Stores what export gave. What was moved goes on here; all others are copies:
@@ -888,6 +979,7 @@ function Engine:tally(query) end
 ---@class pawl.HistoryQuery
 ---@field limit? integer
 ---@field after? integer     a row's seq: the page behind it
+---@field last? integer      the newest so many, oldest first
 ---@field type? string       "step", "note", "cancelled"...
 ---@field node? string
 ---@field by? string
@@ -962,8 +1054,9 @@ function Engine:history(id, query, how) end
 ---                          workflows
 ---                          "registered", "hotfixed", "activated",
 ---                          "deactivated", "switched_off", "switched_on",
----                          "suspended", "resumed"; "purged", "archived",
----                          "unarchived"
+---                          "suspended", "resumed"; of what was emitted
+---                          "retried", "dropped"; "purged", "archived",
+---                          "unarchived", "imported"
 ---@field instance? string
 ---@field seq? integer       the row of its history
 ---@field workflow? string
@@ -1182,6 +1275,8 @@ function Engine:next_due() end
 ---@field done integer
 ---@field asked integer    their holders will do it
 ---@field refused integer
+---@field skipped integer  what the list does not have any more: it is gone, or
+---                        another has done the same
 
 ---@class pawl.BulkReport: pawl.Progress
 ---@field kind string      what was asked for
@@ -1689,8 +1784,19 @@ function Engine:now() end
 ---@return string id
 function Engine:executor_id() end
 
+--- Whether pawl.open has made the store, which was empty then.
+---@return boolean
+function Engine:is_new() end
+
 ---@return { trips: integer, statements: integer, transactions: integer, waited: number }
 function Engine:count() end
+
+--- What the engine has of its memory, in bytes: now, and at the most so far;
+--- `limit` 0: none; `refused` requests, and handlers that were stopped before
+--- that. `store`: what SQLite holds beside. A state of the program's own does
+--- not count.
+---@return { used: integer, peak: integer, limit: integer, refused: integer, store: integer }
+function Engine:memory() end
 
 --- Makes the running tick stop after the handler under way.
 function Engine:interrupt() end
@@ -1699,7 +1805,7 @@ function Engine:interrupt() end
 function Engine:close() end
 
 --- What a handler gets. Only `run` of a step and `undo` may change vars,
---- token.data and attrs, emit, note and start.
+--- token.data and attrs, emit, note, signal and start.
 ---@class pawl.Ctx
 ---@field vars table              the instance's variables; changes are kept
 ---@field input any               what it was started with
@@ -1716,6 +1822,8 @@ function Engine:close() end
 ---@field tenant? string
 ---@field correlation? string
 ---@field output? any             in undo: what the node produced
+---@field error? pawl.Caught      what has failed, where an `on_error` has led, and
+---                               in `undo` of a failure
 ---@field attrs table<string, string|number|boolean|pawl.Typed>
 ---@field db pawl.Db              in a transactional step
 ---@field host table<string, fun(value?: any): any>  functions that the program
@@ -1729,9 +1837,26 @@ function Engine:close() end
 ---@field emit fun(type: string, payload?: any)  leaves with this step's decision
 ---@field note fun(text: string, data?: any)  a row of history, in front of that
 ---                               of the step
+---@field signal fun(event: pawl.SentEvent)  an event, sent when the step is stored
 ---@field start fun(code: string, input?: any, options?: pawl.ChildOptions): string
 ---                               the id of an instance made with the decision
 ---@field idempotency_key fun(): string  stable across retries of this visit
+
+---@class pawl.Caught
+---@field code string
+---@field message string
+---@field node? string             where
+---@field attempt? integer         in which attempt
+---@field where? string            file and line
+---@field trace? string
+---@field details? any
+
+---@class pawl.SentEvent
+---@field name string              "order.paid"
+---@field key? string|integer      who waits for it with this key; it is kept for
+---                                those that will
+---@field instance? string         for this instance alone
+---@field data? any
 
 --- In the `run` of a step that is not transactional, and in `undo`. Raises
 --- "cancelled" and "timeout". A descriptor gives the events that are ready, or

@@ -71,6 +71,25 @@ static void one_that_cannot_be_undone_is_passed(void) {
   kit_close(&k);
 }
 
+/* Not passed by: nobody would undo it later. */
+static void without_memory_it_is_undone_later(void) {
+  kit k;
+  open_two(&k);
+  kit_says(&k, "b", PAWL_HANDLER_UNDO, "~");
+  for (int i = 0; i < 11; i++) {
+    k.now += 100 * PAWL_SECOND;
+    load_undo(&k);
+    kit_step(&k);
+  }
+  CHECK_STATUS(&k, "suspended");
+  kit_says(&k, "b", PAWL_HANDLER_UNDO, "1");
+  kit_letter(&k, "resume", "{}");
+  go_on(&k);
+  CHECK_STATUS(&k, "failed");
+  check_record(&k, "'planned':2,'undone':2,'undo_failed':0");
+  kit_close(&k);
+}
+
 static void to_kill_ends_it_at_once(void) {
   kit k;
   open_two(&k);
@@ -101,6 +120,7 @@ static void without_anything_loaded_it_waits_for_it(void) {
 TEST_PART(compensate_test) {
   the_newest_is_undone_first();
   one_that_cannot_be_undone_is_passed();
+  without_memory_it_is_undone_later();
   to_kill_ends_it_at_once();
   without_anything_loaded_it_waits_for_it();
 }

@@ -15,10 +15,11 @@ static void open_step(kit *k, const char *more, const char *says) {
 }
 
 #define TO_B "'on_error':{'card':'b'},"
+#define ANY_TO_B "'on_error':{'*':'b'},"
 
 static void it_is_tried_again_after_its_delay(void) {
   kit k;
-  open_step(&k, TO_B, "!card");
+  open_step(&k, ANY_TO_B, "!card");
   CHECK_BUF(k.history, "failed a, ");
   CHECK_INT(kit_at(&k, "a")->due_us, k.now + PAWL_SECOND);
   CHECK_INT(k.d.plan.look_us, k.now + PAWL_SECOND);
@@ -28,6 +29,15 @@ static void it_is_tried_again_after_its_delay(void) {
   CHECK_INT(kit_record(&k, "failed")->attempt, 2);
   CHECK_INT(kit_at(&k, "b")->attempt, 0);
   CHECK_BUF(k.d.plan.error, ""); /* it was caught */
+  kit_close(&k);
+}
+
+/* A route of its own is its answer. */
+static void one_that_is_routed_goes_there_at_once(void) {
+  kit k;
+  open_step(&k, TO_B, "!card");
+  CHECK_BUF(k.history, "failed a, step b, ");
+  CHECK_STATUS(&k, "completed");
   kit_close(&k);
 }
 
@@ -54,6 +64,54 @@ static void one_that_is_to_be_suspended_stands_there(void) {
   kit_close(&k);
 }
 
+/* Runs it until it does not stand there to be tried again. */
+static int attempts_until_it_ends(kit *k) {
+  int n = 1;
+  for (; kit_at(k, "a") && kit_at(k, "a")->due_us && n < 40; n++) {
+    k->now = kit_at(k, "a")->due_us;
+    kit_step(k);
+  }
+  return n;
+}
+
+static void without_memory_no_attempt_counts(void) {
+  kit k;
+  open_step(&k, ANY_TO_B, "~");
+  k.now = kit_at(&k, "a")->due_us;
+  kit_step(&k);
+  CHECK_INT(kit_at(&k, "a")->attempt, 2); /* as many as it has */
+  CHECK_INT(pawl_detail_of(kit_at(&k, "a"))->passed, 2);
+  kit_says(&k, "a", PAWL_HANDLER_RUN, "!card");
+  k.now = kit_at(&k, "a")->due_us;
+  kit_step(&k);
+  CHECK_INT(kit_at(&k, "a")->attempt, 3);
+  CHECK_INT(kit_at(&k, "a")->due_us, k.now + PAWL_SECOND); /* its first */
+  k.now = kit_at(&k, "a")->due_us;
+  kit_step(&k);
+  CHECK_INT(kit_at(&k, "b")->attempt, 0);
+  CHECK_INT(pawl_detail_of(kit_at(&k, "b"))->passed, 0);
+  kit_close(&k);
+}
+
+static void without_memory_for_long_it_is_suspended(void) {
+  kit k;
+  open_step(&k, TO_B, "~");
+  CHECK_INT(attempts_until_it_ends(&k), 10);
+  CHECK_STATUS(&k, "suspended");
+  CHECK_HAS(k.d.plan.error, "'code':'nomem'");
+  kit_letter(&k, "resume", "{}");
+  kit_step(&k);
+  kit_step(&k);
+  CHECK_STATUS(&k, "running");
+  CHECK_INT(attempts_until_it_ends(&k), 10); /* so many again */
+  CHECK_STATUS(&k, "suspended");
+  kit_letter(&k, "retry", "{}");
+  kit_says(&k, "a", PAWL_HANDLER_RUN, "1");
+  kit_run(&k);
+  CHECK_STATUS(&k, "completed");
+  kit_close(&k);
+}
+
 static void where_and_what_are_told(void) {
   kit k;
   pawl_error err = {0};
@@ -70,7 +128,10 @@ static void where_and_what_are_told(void) {
 
 TEST_PART(fail_test) {
   it_is_tried_again_after_its_delay();
+  one_that_is_routed_goes_there_at_once();
   one_that_must_not_be_is_not();
   one_that_is_to_be_suspended_stands_there();
+  without_memory_no_attempt_counts();
+  without_memory_for_long_it_is_suspended();
   where_and_what_are_told();
 }

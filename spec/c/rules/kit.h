@@ -86,7 +86,7 @@ static inline const char *kit_name(void *ud, pawl_str text) {
 
 /* ">way" is a transition, "!code" a failure ("!code." one that is not tried
  * again), "@seconds" a time from now, "?" the answer yes, "..." that it
- * waits; all else is an output. */
+ * waits, "~" that there was no memory; all else is an output. */
 static inline pawl_code kit_say(kit *k, const char *text, int *waits,
                                 pawl_error *err) {
   pawl_result *r = &k->result;
@@ -103,6 +103,8 @@ static inline pawl_code kit_say(kit *k, const char *text, int *waits,
       r->no_retry = text[len - 1] == '.';
       if (r->no_retry) err->raised[len - 2] = 0;
       return PAWL_SCRIPT;
+    case '~':
+      return pawl_fail_memory(err);
     case '@':
       r->at_us = k->now + atoll(text + 1) * PAWL_SECOND;
       return PAWL_OK;

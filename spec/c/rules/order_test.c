@@ -53,15 +53,15 @@ static void those_without_a_time_come_after(void) {
     t->depth = 1;
     if (i) pawl_detail_set(t, PAWL_DETAIL_at, 70 - i * 10);
   }
-  first = pawl_order_first(&k.d, &all, k.now);
+  first = pawl_order_first(&k.d, &all);
   CHECK_INT(first, 50);
   CHECK(!pawl_order_may_run(&all.at[0], first));
   CHECK(!pawl_order_may_run(&all.at[1], first));
   CHECK(pawl_order_may_run(&all.at[2], first));
   all.at[2].due_us = k.now + 1; /* it is to be tried again later */
-  CHECK_INT(pawl_order_first(&k.d, &all, k.now), 60);
+  CHECK_INT(pawl_order_first(&k.d, &all), 60);
   k.d.rounds = 101; /* O4 */
-  CHECK_INT(pawl_order_first(&k.d, &all, k.now), PAWL_NEVER);
+  CHECK_INT(pawl_order_first(&k.d, &all), PAWL_NEVER);
   CHECK(pawl_order_may_run(&all.at[0], PAWL_NEVER));
   pawl_tokens_deinit(&all, NULL);
   kit_close(&k);

@@ -224,42 +224,6 @@ kit.describe("one that failed", function(backend)
     end
   end)
 
-  it("is restarted from a node with the variables of then", function()
-    local engine = backend.fresh()
-    local flow = kit.chain {
-      function(ctx) ctx.vars.n = 1 end,
-      function(ctx)
-        ctx.vars.n = ctx.vars.n * 10
-        ctx.vars.extra = true
-      end,
-      function(ctx)
-        ctx.vars.n = ctx.vars.n + 5
-        if ctx.vars.bad then error { code = "no", retry = false } end
-      end,
-    }
-    assert(engine:load(flow))
-    local id = assert(engine:start "t.chain")
-    assert(engine:run())
-    assert.same({ n = 15, extra = true }, assert(engine:get(id)).variables)
-    local _, done = assert(engine:restart(id, { from = "b", by = "ann",
-      reason = "once more" }))
-    assert.is_true(done)
-    local instance = assert(engine:get(id))
-    assert.same({ n = 1 }, instance.variables)
-    assert.equal("b", instance.tokens[1].node)
-    assert.equal("restarted", last(engine, id).type)
-    assert.equal("ann", last(engine, id).by)
-    assert(engine:run())
-    assert.same({ n = 15, extra = true }, assert(engine:get(id)).variables)
-    -- the second passage begins where the first one began
-    assert(engine:restart(id, { from = "c" }))
-    assert.same({ n = 10, extra = true }, assert(engine:get(id)).variables)
-    -- before its very first row
-    assert(engine:run())
-    assert(engine:restart(id, { from = "c", seq = 1 }))
-    assert.same({}, assert(engine:get(id)).variables)
-  end)
-
   it("says what is wrong with a restart", function()
     local engine = backend.fresh()
     assert(engine:load(failing {}))
@@ -268,8 +232,6 @@ kit.describe("one that failed", function(backend)
     assert(engine:run())
     refused("invalid", 'no node "bb"', 'did you mean "b"',
       engine:restart(id, { from = "bb" }))
-    refused("invalid", "there is no row 99", nil,
-      engine:restart(id, { from = "b", seq = 99 }))
     refused("invalid", "needs `from`", nil, engine:restart(id, {}))
     local other = assert(engine:start "t.timer")
     assert(engine:run())

@@ -1,12 +1,18 @@
 -- The outbox, by hand: what was set aside is tried again, or dropped.
+local audits = require "spec.engine.audits"
 local emitted = require "spec.support.emitted"
 local kit = require "spec.engine.kit"
+local probe = require "spec.support.probe"
 
 local emitter, filled = emitted.emitter, emitted.filled
 local receiver, relay = emitted.receiver, emitted.relay
 local states = emitted.states
 
+local audit, told = audits.asked, audits.told
+
 kit.describe("what was set aside", function(backend)
+  after_each(function() probe.fault(nil) end)
+
   local function with_dead()
     local engine, clock, ids, url = filled(backend, 2, 3)
     relay(engine, function(event) return event.type ~= "e2" end)
@@ -17,6 +23,7 @@ kit.describe("what was set aside", function(backend)
 
   it("is tried again when somebody says so, as if it were new", function()
     local engine, _, ids = with_dead()
+    assert.equal("2:dead", states(engine, { instance = ids[1], dead = true }))
     assert.equal(1, assert(engine.outbox:retry { instance = ids[1],
       by = "ann", reason = "mended" }))
     local row = assert(engine.outbox:list { instance = ids[1] })[1]
@@ -98,5 +105,66 @@ kit.describe("what was set aside", function(backend)
     assert.equal(1, (assert(engine.outbox:drop { instance = long, seq = 1 })))
     assert.equal(29, relay(engine, receiver().publish).published)
     clock:advance(1)
+  end)
+
+  it("leaves in the audit who did what with it, and why", function()
+    local engine, clock, ids = with_dead()
+    clock:advance(1)
+    assert.equal(1, (assert(engine.outbox:retry { instance = ids[1],
+      by = "ann", reason = "mended" })))
+    clock:advance(1)
+    kit.refused("conflict", "or due$", "outbox list",
+      engine.outbox:retry { instance = ids[1], seq = 2, by = "bob" })
+    relay(engine, function() return nil, "no" end)
+    assert.equal(1, (assert(engine.outbox:drop { instance = ids[1], seq = 2,
+      by = "bob", reason = "late" })))
+    clock:advance(1)
+    assert.equal(1, (assert(engine.outbox:drop {}))) -- nobody says who
+    clock:advance(100)
+    assert(engine:prune { published = 10 })
+    local entries = audit(engine)
+    assert.same({ "- dropped", "bob dropped (late)", "ann retried (mended)" },
+      told(entries))
+    local entry = entries[2]
+    assert.same({ ids[1], "t.one", 1 },
+      { entry.instance, entry.workflow, entry.version })
+    assert.same({ "ann retried (mended)" }, told(audit(engine,
+      { by = "ann" })))
+    assert.same({ "bob dropped (late)", "ann retried (mended)" },
+      told(audit(engine, { instance = ids[1] })))
+    assert.same({ "- dropped", "bob dropped (late)" },
+      told(audit(engine, { type = "dropped" })))
+  end)
+
+  it("is changed, counted and told once, when two ask at once", function()
+    for i, kind in ipairs { "retry", "drop" } do
+      local engine, clock, _, url = filled(backend, 3, 1)
+      relay(engine, function() return false end)
+      local rival = kit.rival(backend, url, clock)
+      local theirs
+      probe.fault("engine.outbox.found=call@1", function()
+        probe.fault(nil)
+        theirs = assert(rival.outbox[kind](rival.outbox, { by = "bob",
+          limit = 2 }))
+      end)
+      local ours = assert(engine.outbox[kind](engine.outbox, { by = "ann" }))
+      assert.same({ 2, 1 }, { theirs, ours })
+      local did = ({ "retried", "dropped" })[i]
+      assert.equal(2, #audit(engine, { by = "bob", type = did }))
+      assert.equal(1, #audit(engine, { by = "ann", type = did }))
+      assert.equal(3, #audit(engine, { type = did }))
+    end
+  end)
+
+  it("is told with what happened to it, or not at all", function()
+    local engine, _, ids = with_dead()
+    assert.has_error(function() engine:transaction(function()
+      assert(engine.outbox:drop { by = "ann" })
+      assert.equal(2, #audit(engine, { by = "ann" }))
+      error "no"
+    end) end)
+    assert.equal("2:dead 2:dead", states(engine))
+    assert.same({}, audit(engine))
+    assert.equal(2, #ids)
   end)
 end)

@@ -2,40 +2,10 @@
 -- audit, events, revisions, executors.
 local pawl = require "pawl"
 local kit = require "spec.engine.kit"
+local pruning = require "spec.engine.pruning"
 local samples = require "spec.engine.samples"
 
---- A workflow of one step that fails when its input says so.
-local function mixed(code, options)
-  local given = { code = code, start = "a" }
-  for name, value in pairs(options or {}) do given[name] = value end
-  local flow = pawl.workflow(given)
-  flow:step("a", { next = "z", retry = false, run = function(ctx)
-    if ctx.input.fail then error "no" end
-    ctx.attrs.colour = "red"
-    if ctx.input.emit then ctx.emit("told", {}) end
-  end })
-  flow:finish "z"
-  return flow
-end
-
-local function run(engine, code, input, options)
-  local id = assert(engine:start(code, input or {}, options))
-  assert(engine:run())
-  return id
-end
-
---- What a report removed, by kind; only what is not 0. Executors that the
---- clock has left behind are told when they are asked for.
-local function removed(report, executors)
-  local found = {}
-  for kind, of in pairs(report) do
-    if type(of) == "table" and of.removed > 0
-      and (executors or kind ~= "executors") then
-      found[kind] = of.removed
-    end
-  end
-  return found
-end
+local mixed, run, removed = pruning.mixed, pruning.run, pruning.removed
 
 kit.describe("pruning what is beside instances", function(backend)
   it("takes rows of the outbox that were published long ago", function()

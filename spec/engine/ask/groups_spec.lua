@@ -66,6 +66,23 @@ kit.describe("a tally in groups", function(backend)
     end
   end)
 
+  it("is whole for what counters tell, whatever the limit of the rest",
+    function()
+      local engine = some(2)
+      local function counted(by, limit)
+        local groups = assert(engine:tally { group_by = by, limit = limit })
+        return told(by, groups), groups.more, groups.count
+      end
+      assert.same({ "failed 5, completed 2, created 1, waiting 1", false, 9 },
+        { counted("status", 2) }) -- the one that was created is walked
+      assert.same({ "t.one 6, t.two 2, t.timer 1", false, 9 },
+        { counted("workflow", 1) })
+      local nodes, more, n = counted("node", 3)
+      assert.is_true(more)
+      assert.equal(4, n) -- the one that waits, and three of the others
+      assert.matches("1", nodes)
+    end)
+
   it("tells the nodes of those that wait, by counters or one by one",
     function()
       local engine = some(2)
@@ -83,10 +100,10 @@ kit.describe("a tally in groups", function(backend)
 
   it("says when there are more than it counts", function()
     local engine = some(1)
-    local groups, more = engine:tally { group_by = "status", limit = 4 }
+    local groups, more = engine:tally { group_by = "node", limit = 4 }
     assert.is_true(more)
     assert.is_true(groups.more)
-    assert.equal(4, groups.count)
+    assert.equal(5, groups.count) -- and the one that counters tell of
     -- counters have counted all of them already
     groups, more = engine:tally { group_by = "workflow", limit = 1 }
     assert.is_false(more)

@@ -108,6 +108,54 @@ kit.describe("a history", function(backend)
     end
   end)
 
+  it("gives its newest rows, with filters and without", function()
+    local engine, id = priced()
+    for _, filter in ipairs { {}, { variable = "total" }, { type = "step" },
+      { node = "b" }, { by = "bob" }, { attribute = "none" },
+      { completed_before = "2026-01-01T00:02:00Z" },
+      { variable = "total", by = "bob" } } do
+      local all = asked(engine, id, filter)
+      for n = 1, #all + 1 do
+        filter.last = n
+        assert.same(table.move(all, math.max(1, #all - n + 1), #all, 1, {}),
+          asked(engine, id, filter))
+      end
+    end
+    kit.refused("invalid", "`last` and `limit` exclude", "from the oldest",
+      engine:history(id, { last = 1, limit = 1 }))
+    kit.refused("invalid", "`last` and `after` exclude", nil,
+      engine:history(id, { last = 1, after = 1 }))
+    assert.has_error(function() engine:history(id, { last = 0 }) end)
+    kit.refused("notfound", "", nil, engine:history(kit.draw_id(),
+      { last = 1 }))
+    assert(engine:cancel(id))
+    assert(engine:run())
+    local newest = asked(engine, id, { last = 3 })
+    assert(engine:archive(id))
+    assert.same(newest, asked(engine, id, { last = 3 }))
+  end)
+
+  it("says with its newest rows that others are gone, if it is so", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.long", start = "a",
+      keep_history = 100 }
+    flow:step("a", { next = { again = "a", done = "w" }, run = function(ctx)
+      ctx.vars.n = (ctx.vars.n or 0) + 1
+      return ctx.vars.n < 400 and "again" or "done"
+    end })
+    flow:wait("w", { event = "go", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.long")
+    assert(engine:run())
+    local all = asked(engine, id)
+    assert.truthy(all[1].trimmed)
+    assert.same(table.move(all, #all - 2, #all, 1, {}),
+      asked(engine, id, { last = 3 }))
+    assert.same(all, asked(engine, id, { last = 1000 }))
+    assert.same({ all[1] }, asked(engine, id, { last = 5, type = "note" }))
+  end)
+
   it("of thousands of rows comes whole, and in order", function()
     local engine = backend.fresh()
     local flow = pawl.workflow { code = "t.many", start = "a" }
@@ -124,6 +172,10 @@ kit.describe("a history", function(backend)
     local all = asked(engine, id)
     for i, row in ipairs(all) do assert.equal(i, row.seq) end
     assert.equal(2001, #asked(engine, id, { limit = 2001 }))
+    assert.same(table.move(all, #all - 1499, #all, 1, {}),
+      asked(engine, id, { last = 1500 }))
+    assert.equal(1000, asked(engine, id, { last = 1501, type = "note" })[1]
+      .output)
   end)
 
   it("names what cannot be asked for", function()

@@ -1,5 +1,6 @@
 -- Instances that go from one store to another, of either kind: all of them
 -- arrives, what waited goes on there, and nothing is stored half.
+local audits = require "spec.engine.audits"
 local backends = require "spec.support.backends"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
@@ -89,6 +90,17 @@ local function go_on(engine, id, clock)
   assert(engine:run())
 end
 
+local told = audits.told
+
+--- Entries of one type, but for when it was exported.
+local function audited(engine, type)
+  local list = told(assert(engine:audit { type = type }))
+  for i, text in ipairs(list) do
+    list[i] = text:gsub("%d%d%d%d%-%S-Z", "TIME")
+  end
+  return list
+end
+
 kit.describe("importing", function(backend)
   after_each(function() probe.fault(nil) end)
 
@@ -149,6 +161,64 @@ kit.describe("importing", function(backend)
     local was, is = assert(engine:stats()), assert(there:stats())
     assert.truthy(was.workflows[1].statuses)
     assert.same(was.workflows[1].statuses, is.workflows[1].statuses)
+  end)
+
+  it("is told at once: by whom, why, from where, what came along", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(kit.timer()))
+    local ids = assert(engine:start_many("t.timer", { {}, {}, {} }))
+    assert(engine:run())
+    local one = assert(engine:export(ids[1], { by = "ann" }))
+    local two = assert(engine:export(ids[2]))
+    local moved = assert(engine:export(ids[3], { move = true, by = "eve" }))
+    local there = elsewhere(backend, clock, { shards = 3 })
+    local given = { release = true, by = "bob", reason = "it burnt" }
+    assert(there:import(one, given))
+    local released = "bob imported (released, exported TIME by ann: it burnt)"
+    local entry = assert(there:audit { by = "bob", type = "imported" })[1]
+    assert.same({ ids[1], "t.timer", 1 },
+      { entry.instance, entry.workflow, entry.version })
+    assert.matches("exported " .. one:match '"at":"(%S-Z)"', entry.text, 1,
+      true)
+    assert.same({ released }, audited(there, "imported"))
+    assert.same({ "bob registered (imported)" }, audited(there, "registered"))
+    assert.same({ imported = {}, there = { ids[1] } },
+      assert(there:import(one, given)))
+    clock:advance(1)
+    assert(there:import(two)) -- nobody says who
+    clock:advance(1)
+    assert(there:import(moved, { by = "cleo" }))
+    assert.same({ "cleo imported (moved, exported TIME by eve)",
+      "- imported (as a copy, exported TIME)", released },
+      audited(there, "imported"))
+    assert.same({ "bob registered (imported)" }, audited(there, "registered"))
+    local third = elsewhere(backend, clock)
+    assert(third:import(one))
+    assert.matches(":%d+$", assert(third:audit { type = "registered" })[1].by)
+  end)
+
+  it("is told of nothing that was not stored", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(rich()))
+    local id = standing(engine)
+    local text = assert(engine:export(id))
+    assert(engine:kill(id))
+    assert(engine:run())
+    assert(engine:import(text, { by = "bob" }))
+    assert(engine:archive(id, { force = true }))
+    assert(engine:import(text, { by = "bob" }))
+    assert(engine:unarchive(id, { by = "bob" }))
+    assert.same({}, audited(engine, "imported"))
+    assert.equal(1, kit.count(backend, url, "audit", "type = 'registered'"))
+    local there = elsewhere(backend, clock)
+    local broken = text:gsub('"is":"end"(.*)"rows":', '"is":"end"%1"rows":1')
+    assert.is_nil((there:import(broken, { by = "bob" })))
+    assert.equal(0, #audited(there, "imported"))
+    probe.fault "commit.after=drop"
+    assert(there:import(text, { by = "bob" })) -- and once more by itself
+    probe.fault(nil)
+    assert.equal(1, #audited(there, "imported"))
+    assert.equal(1, #audited(there, "registered"))
   end)
 
   it("has what was done be undone there", function()

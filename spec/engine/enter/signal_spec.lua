@@ -956,6 +956,7 @@ kit.describe("what a signal that starts writes", function(backend)
         for name, value in pairs(event) do given[name] = value end
         send(engine, given)
       end)
+      options.by = event.by -- who sends it has it started
       local two = stored(function(engine)
         local given = { instance = assert(engine:start("t.waits", { a = 1 },
           options)) }

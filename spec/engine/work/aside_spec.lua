@@ -340,3 +340,75 @@ kit.describe("while instances go round without waiting,", function(backend)
     assert(engine:run())
   end)
 end)
+
+--- Ticks of a program that draws frames, by a clock that goes on with each:
+--- what counts is in which of them something comes, not how long they take.
+kit.describe("in frames, beside instances that go round,", function(backend)
+  local FRAME, SHORT, TIMERS = 1 / 60, 0.01, 20
+
+  local function loop(turns)
+    local flow = pawl.workflow { code = "t.loop", start = "a" }
+    flow:step("a", { next = { again = "a", out = "z" }, run = function(ctx)
+      turns[ctx.id] = (turns[ctx.id] or 0) + 1
+      return turns.over and "out" or "again"
+    end })
+    flow:finish "z"
+    return flow
+  end
+
+  local function nap(fired)
+    local flow = pawl.workflow { code = "t.nap", start = "t" }
+    flow:timer("t", { at = function(ctx) return ctx.input.at end, next = "s" })
+    flow:step("s", { run = function(ctx) fired(ctx.input.at) end, next = "z" })
+    flow:finish "z"
+    return flow
+  end
+
+  --- All of them have run so often.
+  local function have_run(turns, n, times)
+    for _, ran in pairs(turns) do
+      if ran >= times then n = n - 1 end
+    end
+    return n <= 0
+  end
+
+  --- Frames that a timer was late by at most, those of a round over all
+  --- loops, and claims for each step.
+  local function measure(n)
+    local turns, frame, late, claimed, steps = {}, 0, {}, 0, 0
+    local engine, clock = backend.fresh { durability = "grouped" }
+    local began = clock:now()
+    assert(engine:load(loop(turns)))
+    assert(engine:load(nap(function(at)
+      late[#late + 1] = frame - math.ceil((at - began) / FRAME)
+    end)))
+    local function draw()
+      frame = frame + 1
+      clock.us = math.floor((began + frame * FRAME) * 1e6 + 0.5)
+      local stats = assert(engine:tick(SHORT))
+      claimed, steps = claimed + stats.claimed, steps + stats.steps
+      return stats
+    end
+    for _ = 1, n do assert(engine:start "t.loop") end
+    repeat draw() until have_run(turns, n, 2) -- none is new any more
+    for i = 1, TIMERS do
+      assert(engine:start("t.nap", { at = clock:now() + (5 + 3 * i) * FRAME }))
+    end
+    frame, claimed, steps, began = 0, 0, 0, clock:now()
+    for _ = 1, 5 + 3 * TIMERS do draw() end
+    for _ = 1, 100 do
+      if #late == TIMERS then break end
+      draw()
+    end
+    assert.equal(TIMERS, #late)
+    return math.max(table.unpack(late)), n * frame / steps, claimed / steps
+  end
+
+  for _, n in ipairs { 10, 100, 300 } do
+    it(("a timer fires in its frame, beside %d"):format(n), function()
+      local late, round, claims = measure(n)
+      assert.is_true(late <= math.max(2, n > 128 and round or 0), late)
+      assert.is_true(claims <= 1.1, claims)
+    end)
+  end
+end)

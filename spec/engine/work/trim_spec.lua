@@ -673,8 +673,9 @@ kit.describe("a history that is kept short", function(backend)
     local id = assert(engine:start "t.long")
     assert(engine:run())
     assert.is_true(gone > 40, gone)
-    -- of two that were sent ahead both may be seen at once
-    local units = backend.name == "postgres" and 2 or 1
+    -- of what was sent ahead several may be seen at once: as many as are under
+    -- way, and those whose answers have come since
+    local units = backend.name == "postgres" and 5 or 1
     assert.is_true(most > 5 and most <= 21 * units, most)
     assert.equal(240, get(engine, id).variables.total)
     assert.is_true(#stored(backend, url) <= KEEP + SLACK + 8)

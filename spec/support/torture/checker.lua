@@ -374,6 +374,11 @@ check("the outbox is exact", function(store, tell)
     sent "t.undo")
 end)
 
+none("a note is left once for a request", "%{id}: %{request} %{n} times",
+  [[select $id(instance) as id, $id(request) as request, count(*) as n
+    from pawl.history where type = 'note' and request is not null
+    group by instance, request having count(*) > 1]])
+
 none("a mark is left once", "%{mark} of %{type}: %{n} times",
   [[select type, payload->>'mark' as mark, count(*) as n from pawl.outbox
      where type <> 't.failed'

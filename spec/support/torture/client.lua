@@ -31,10 +31,10 @@ local function start_options(case)
     input = case.input }
 end
 
--- Who is to be thrown away is found by its attribute.
+-- Who is to be thrown away is found by its attributes.
 local function more_options(case, id)
   return { key = case.key, version = case.version, id = id,
-    attributes = id and { mark = case.key } }
+    attributes = id and { mark = case.key, own = id } }
 end
 
 -- A start may be repeated, so it is also how an id is found.
@@ -62,17 +62,33 @@ local function place_of(case)
     or got.deleted and "deleted" or "hot"
 end
 
+-- The same by what it is found by, as all that are found so.
+local function in_bulk(name, case, place, given)
+  local is_purge = name == "purge"
+  local report, err = engine:bulk(name, { attributes = { own = case.id },
+    archived = is_purge and place == "archive" or nil,
+    deleted = is_purge and place == "deleted" or nil }, given)
+  if not report then return nil, err end
+  return report.done > 0, report.refusals[1] or { code = "notfound" }
+end
+
 -- It is asked for until it is so; a conflict says that it lives, or that others
--- have not got what it said.
+-- have not got what it said. What a bulk has not found has gone there already,
+-- or comes.
 local function throw(name, is_so)
   return function(case, action)
     local place, err = place_of(case)
     if not place then return nil, err end
     if is_so[place] then return true end
-    local ok, why = engine[name](engine, case.id, { by = "torture",
-      keep_attributes = action.keep })
+    local given = { by = "torture", keep_attributes = action.keep }
+    local ok, why
+    if action.bulk then
+      ok, why = in_bulk(name, case, place, given)
+    else
+      ok, why = engine[name](engine, case.id, given)
+    end
     if not ok and why.code ~= "conflict"
-      and not (name == "purge" and why.code == "notfound") then
+      and not ((name == "purge" or action.bulk) and why.code == "notfound") then
       return nil, why
     end
     return "later"
@@ -171,6 +187,21 @@ end
 
 actions.suspend_all = change_all "suspend"
 actions.resume_all = change_all "resume"
+
+-- A note for each, once: those that could not have it now are asked again, and
+-- the others know the request.
+function actions.note_all(_, action)
+  local report, err = engine:bulk("note", { workflow = action.workflow },
+    { by = "torture", text = "seen", request = action.request })
+  if not report then return nil, err end
+  for _, refusal in ipairs(report.refusals) do
+    if transient[refusal.code] then return "later" end
+    if refusal.code ~= "conflict" and refusal.code ~= "notfound" then
+      return nil, refusal
+    end
+  end
+  return true
+end
 
 function actions.move(_, action)
   return engine.workflows:transfer(action.workflow, action.from, action.into,

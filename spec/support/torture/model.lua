@@ -435,8 +435,8 @@ function Draw:fate(case, fate)
   local actions = {}
   case.place = fate[1]
   for i, op in ipairs(fate[2]) do
-    actions[i] = { op = op, keep = op == "purge" and case.place == "kept"
-      or nil }
+    actions[i] = { op = op, bulk = self.aside.random:chance(40) or nil,
+      keep = op == "purge" and case.place == "kept" or nil }
   end
   if not key_is_free[case.place] then
     actions[#actions + 1] = { op = "meet" }
@@ -465,13 +465,23 @@ local names = {}
 for name in pairs(weights) do names[#names + 1] = name end
 table.sort(names)
 
+--- Beside everything else all of a workflow are noted at once.
+function Draw:notes(case)
+  self:thread(case, { { op = "note_all", workflow = case.workflow,
+    request = self:uuid(), at = self:at(0, 0.9) } })
+end
+
 --- The cases of one wave: one of each kind, then as the weights say.
 ---@param seed integer
 ---@param options { n: integer, span: number, clients: integer, name: string }
 ---@return torture.Case[]
 function model.draw(seed, options)
-  local draw = setmetatable({ random = Random.new(seed), span = options.span,
-    clients = options.clients }, Draw)
+  local function new(random)
+    return setmetatable({ random = random, span = options.span,
+      clients = options.clients }, Draw)
+  end
+  local draw = new(Random.new(seed))
+  draw.aside = new(Random.new(seed + 1)) -- what leaves all others as they are
   local cases = {}
   for i = 1, options.n do
     local kind = names[i] or draw.random:weighted(weights)
@@ -479,6 +489,7 @@ function model.draw(seed, options)
       workflow = "t." .. kind, kind = kind, threads = {} }
     case.input = { key = case.key, pace = draw:pace() }
     kinds[kind](draw, case)
+    if draw.aside.random:chance(15) then draw.aside:notes(case) end
     if case.place then
       case.id = draw:uuid()
     elseif may_be_thrown_away(case) and draw.random:chance(35) then

@@ -48,6 +48,7 @@ create table pawl.workflow (
   bundle json not null,
   sha256 text not null,
   inline boolean not null,
+  trust text not null,
   active boolean not null,
   current boolean not null,
   executor_group text,
@@ -58,6 +59,8 @@ create table pawl.workflow (
   switched_off boolean,
   primary key (code, version, revision)
 );
+comment on column pawl.workflow.trust is
+  'trusted, limited or isolated: the most that it has where it runs from this row';
 comment on column pawl.workflow.switched_off is
   'the code is: true: this version is active again once it is switched on';
 create unique index workflow_current on pawl.workflow (code, version)
@@ -500,7 +503,7 @@ comment on column pawl.agenda.was_executor is 'who held it before';
 comment on column pawl.agenda.was_due_at is
   'what due_at was before it was claimed';
 comment on column pawl.agenda.due_at is
-  'when to look: due work now, a retry, a timer, the end of a lease';
+  'when to look: due work now, a retry, a timer, the end of a lease; of what is ready, its place in line';
 comment on column pawl.agenda.takeovers is
   'claims taken from a dead executor since the last commit';
 comment on column pawl.agenda.latch is
@@ -512,6 +515,24 @@ create index agenda_suspect on pawl.agenda
   (shard, executor_group, workflow, version, priority desc, due_at)
   where ready and (lease is not null or takeovers > 0);
 create index agenda_due on pawl.agenda (shard, due_at) where not ready;
+
+-- only: postgres
+-- Who wakes one has read its instance, and then waits for whoever holds the
+-- agenda row: that may take the instance away. So it is looked at again, under
+-- the row's lock. (Plans are made while tables are empty, and kept.)
+create function pawl.agenda_strays() returns trigger language plpgsql
+  set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+begin
+  if not exists (select 1 from pawl.instance
+                  where shard = new.shard and id = new.instance) then
+    delete from pawl.agenda
+     where shard = new.shard and instance = new.instance;
+  end if;
+  return null;
+end $$;
+create trigger agenda_strays after insert on pawl.agenda
+  for each row when (new.latch > 0)
+  execute function pawl.agenda_strays();
 
 -- only: sqlite
 -- One that begins is put on the agenda with it: PostgreSQL writes both tables
@@ -663,7 +684,7 @@ comment on column pawl.history.text is
   'what is said of it: of a request its reason';
 comment on column pawl.history.output is 'what the handler returned';
 comment on column pawl.history.changes is
-  'the variables and attributes that it changed';
+  'the variables and attributes that it changed; of an event that was received, its id, source and key';
 comment on column pawl.history.error is 'why it failed';
 comment on column pawl.history.due_at is
   'until when it had waited at the longest';
@@ -680,6 +701,9 @@ create index history_deed
   where by is not null;
 create index history_by
   on pawl.history ((shard + 0), by, completed_at, instance, seq)
+  where by is not null;
+create index history_told
+  on pawl.history ((shard + 2), instance, completed_at, seq)
   where by is not null;
 
 create table pawl.audit (
@@ -709,7 +733,7 @@ create index audit_instance
 create index audit_request on pawl.audit ((shard + 1), instance, request)
   where request is not null;
 comment on table pawl.audit is
-  'what somebody did that no history has: to tasks, workflows, what is archived or trimmed; and purges';
+  'what somebody did that no history has: to tasks, workflows, what was emitted, is archived or trimmed; and imports and purges';
 comment on column pawl.audit.at is 'when';
 comment on column pawl.audit.id is
   'the entry''s own; the instance''s: a row of its history, archived or trimmed, tells of it';
@@ -809,6 +833,7 @@ create table pawl.event (
   name text not null,
   key text,
   data json,
+  by text,
   came uuid,
   posted boolean not null,
   received_at timestamptz not null,
@@ -828,6 +853,7 @@ comment on column pawl.event.id is 'its id there';
 comment on column pawl.event.name is 'what has happened';
 comment on column pawl.event.key is 'which waits it is meant for';
 comment on column pawl.event.data is 'what came with it';
+comment on column pawl.event.by is 'who sent it';
 comment on column pawl.event.came is
   'a UUIDv7: the place in the order of arrival';
 comment on column pawl.event.posted is
@@ -915,7 +941,7 @@ comment on column pawl.outbox.payload is
 comment on column pawl.outbox.created_at is 'when it was emitted';
 comment on column pawl.outbox.attempts is 'how often it was handed over';
 comment on column pawl.outbox.error is 'what the receiver said last';
-comment on column pawl.outbox.by is 'who has dropped it';
+comment on column pawl.outbox.by is 'who has dropped it, or had it tried again';
 comment on column pawl.outbox.reason is 'and why';
 comment on column pawl.outbox.due_at is
   'when to publish it: now, a retry, the end of a lease; at the end of time: it stands behind another of its instance, or is dead';
@@ -1317,6 +1343,25 @@ comment on column pawl.suspension.is_prefix is 'all whose codes begin so';
 comment on column pawl.suspension.reason is 'why';
 comment on column pawl.suspension.by is 'who did it';
 comment on column pawl.suspension.suspended_at is 'when';
+
+-- What limited workflows have done in a minute, where they have a quota. Each
+-- executor has rows of its own: neighbours do not wait for each other.
+create table pawl.quota (
+  workflow text not null,
+  minute timestamptz not null,
+  quota text not null,
+  executor uuid not null,
+  amount bigint not null,
+  primary key (workflow, minute, quota, executor)
+) without rowid; -- only: sqlite
+); -- only: postgres
+comment on table pawl.quota is
+  'what limited workflows have done in a minute';
+comment on column pawl.quota.minute is 'when it began';
+comment on column pawl.quota.quota is
+  'of what: starts, timers, events, emits, logs';
+comment on column pawl.quota.executor is 'who ran them';
+comment on column pawl.quota.amount is 'how many';
 
 -- Reading ---------------------------------------------------------------------
 
@@ -1900,8 +1945,8 @@ end $$;
 -- As instance_start: false, when its id or its key is there, or its version
 -- takes no instances. What `o` has was checked.
 create function pawl.start_row(shard integer, id uuid, code text,
-       version integer, key text, tenant text, input json, o json)
-  returns boolean language plpgsql
+       version integer, key text, tenant text, input json, o json,
+       starter text) returns boolean language plpgsql
   set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 <<v>>
@@ -1919,7 +1964,7 @@ begin
            coalesce(o ->> 'group', 'default'), start_row.tenant,
            o ->> 'correlation', o ->> 'business_key',
            case when o ->> 'metadata' is not null then o -> 'metadata' end,
-           o ->> 'by', start_row.key, start_row.input, 0, 0, 0, 0, v.due,
+           start_row.starter, start_row.key, start_row.input, 0, 0, 0, 0, v.due,
            now(), now()
       from (select coalesce(start_row.version,
                      (select w.version from pawl.workflow w
@@ -2185,7 +2230,7 @@ create function pawl.start_as(code text, input json, options json, event json,
 declare
   o json := coalesce(options, '{}'); data json := coalesce(input, '{}');
   key text; tenant text; shard integer; choosy boolean; locked uuid; h record;
-  holder uuid;
+  holder uuid; starter text;
 begin
   perform pawl.check_name('a workflow''s code', start_as.code);
   perform pawl.check_options('a start', o, '{"key": "string", "on_existing":
@@ -2199,6 +2244,7 @@ begin
   perform pawl.check_json('input', v.data);
   v.key := coalesce(event ->> 'key', o ->> 'key');
   v.tenant := coalesce(event ->> 'tenant', o ->> 'tenant');
+  v.starter := coalesce(o ->> 'by', event ->> 'by');
   if v.tenant <> o ->> 'tenant' then
     perform pawl.refuse('invalid', '22023', format('option "tenant" is "%s",'
       ' but this is tenant "%s"''s', o ->> 'tenant', v.tenant),
@@ -2249,11 +2295,11 @@ begin
                                 h.away);
       elsif h.verdict = 'take' then
         perform pawl.take_key(v.shard, h.id, h.archived, h.ended, start_as.id,
-                              o ->> 'by');
+                              v.starter);
       end if;
     end if;
     created := pawl.start_row(v.shard, start_as.id, start_as.code,
-      (o ->> 'version')::integer, v.key, v.tenant, v.data, v.o);
+      (o ->> 'version')::integer, v.key, v.tenant, v.data, v.o, v.starter);
     if start_as.created then
       if v.choosy or (coalesce((o ->> 'delay_us')::bigint, 0) = 0
                       and o ->> 'at_us' is null) then
@@ -2386,7 +2432,7 @@ begin
   end if;
   select * into s from pawl.start_as(start ->> 'workflow', start -> 'input', o,
     json_build_object('tenant', options ->> 'tenant', 'id', v.known,
-                      'key', v.key));
+                      'key', v.key, 'by', options ->> 'by'));
   home := pawl.shard_of(s.id);
   n := pawl.send_letter(s.id, name, data, options, event, source, true);
   if s.created then
@@ -2456,15 +2502,15 @@ begin
       lower(options ->> 'instance'), 'repeated', n = 0);
   end if;
   insert into pawl.event as e (shard, tenant, source, id, name, key, data,
-         came, posted, received_at, expires_at)
+         by, came, posted, received_at, expires_at)
   values (pawl.event_shard(v.id), coalesce(options ->> 'tenant', ''),
           v.source, v.id, signal.name, options ->> 'key', signal.data,
-          v.came, false, now(),
+          options ->> 'by', v.came, false, now(),
           now() + coalesce((options ->> 'ttl_us')::bigint, 86400000000)
                   * interval '1 microsecond')
   on conflict (shard, tenant, source, id) do update
      set name = excluded.name, key = excluded.key, data = excluded.data,
-         came = excluded.came, posted = false,
+         by = excluded.by, came = excluded.came, posted = false,
          received_at = excluded.received_at, ord = excluded.ord,
          expires_at = excluded.expires_at
    where e.expires_at <= excluded.received_at;

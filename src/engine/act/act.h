@@ -43,14 +43,14 @@ pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                            int *done, pawl_error *err);
 /* One of many that are asked for the same. */
 #define PAWL_ASKED_MAX 50
-typedef struct pawl_asked {
+typedef struct pawl_one_asked {
   pawl_id id;
   pawl_buf letter;
   int ready; /* its letter is to be sent, or it is not known how it was met */
   int done;
   pawl_code rc; /* if it is not ready: how it ended */
   pawl_error why;
-} pawl_asked;
+} pawl_one_asked;
 typedef struct pawl_asking {
   const pawl_id *no;
   const char *kind, *source, *by;
@@ -60,7 +60,7 @@ typedef struct pawl_asking {
  * An error is that of all: who is ready yet has to be asked by itself, which
  * does no harm where it has happened, as the request is known. */
 pawl_code pawl_act_request_many(pawl_engine *e, pawl_many_taker *take,
-                                const pawl_asking *how, pawl_asked *list,
+                                const pawl_asking *how, pawl_one_asked *list,
                                 int n, pawl_error *err);
 /* *met: the request was taken before, also of one that is archived since. Then
  * *done, or the refusal, is as it was told to who asked first; PAWL_CONFLICT
@@ -84,11 +84,15 @@ pawl_code pawl_act_succeeded(const pawl_id *id, const pawl_id *successor,
 
 /* ---- change.c ---- */
 
+/* Which instances a list has. */
+typedef struct pawl_act_list {
+  unsigned statuses; /* bits */
+  int deleted;       /* those that were */
+  int archived;      /* the same */
+} pawl_act_list;
 /* What a change is by itself: checked, before anything is done with it. */
 typedef struct pawl_act_plan {
-  unsigned statuses; /* bits of those that it can be for */
-  int deleted;       /* it is for those that were deleted */
-  int archived;      /* it is for those that were archived */
+  pawl_act_list of; /* those that it can be for */
   int dry_run;
   int alone; /* each has to be changed by itself: in several units, or taken
                 from who holds it */
@@ -110,23 +114,30 @@ typedef struct pawl_filed {
   int keep_attributes;    /* of one that is purged: they stay to be found */
   const pawl_id *request; /* by which it is known; may be NULL */
   int64_t until_mono; /* rows that are not gone by then are left; 0: none */
+  int is_listed;      /* of a list: if another was faster, PAWL_NOTFOUND */
   pawl_str by;        /* may be empty */
   pawl_str reason;    /* the same */
 } pawl_filed;
 /* Does it: *done. Whoever changes brings it along, as it takes other rooms. */
 typedef pawl_code pawl_filer(pawl_engine *e, const pawl_filed *f, int *done,
                              pawl_error *err);
-/* pawl_change, with `out` (may be NULL) for its answer. */
+/* pawl_change, with `out` (may be NULL) for its answer. `of` (may be NULL):
+ * the list that has it; PAWL_NOTFOUND if it is not there by now, or another
+ * does the same at once and was faster. */
 pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
-                          const pawl_id *id, pawl_str change, int *done,
-                          pawl_buf *out, pawl_error *err);
+                          const pawl_act_list *of, const pawl_id *id,
+                          pawl_str change, int *done, pawl_buf *out,
+                          pawl_error *err);
 
 /* The same of many, for one that names its request and is not `alone`: rc,
  * done and why of each, unless the call fails. What is still ready then is to
  * be changed by itself. */
 pawl_code pawl_act_change_many(pawl_engine *e, pawl_many_taker *take,
-                               pawl_str change, pawl_asked *list, int n,
-                               pawl_error *err);
+                               const pawl_act_list *of, pawl_str change,
+                               pawl_one_asked *list, int n, pawl_error *err);
+/* *yes: that list has it still. */
+pawl_code pawl_act_is_listed(pawl_engine *e, const pawl_act_list *of,
+                             const pawl_id *id, int *yes, pawl_error *err);
 /* Is a failure about one instance alone? What is about the store is about all
  * of them. (A purge is busy while a worker holds the instance.) */
 int pawl_act_is_refusal(pawl_code rc, const pawl_error *why);
@@ -149,7 +160,7 @@ typedef enum pawl_hold {
 typedef struct pawl_purgeable {
   pawl_id id, parent;
   int has_parent;
-  int is_filed;         /* past its time it is archived */
+  int is_filed;         /* it is archived; else it goes, deleted or not */
   int keep_attributes;  /* they stay to be found */
   int64_t completed_us; /* of another end it is not taken */
   int64_t rows;         /* how many it has, about */
@@ -168,9 +179,16 @@ pawl_code pawl_purge_check(pawl_engine *e, const pawl_id *id,
 pawl_code pawl_purge_note(pawl_engine *e, const pawl_id *id, pawl_str by,
                           pawl_str reason, pawl_error *err);
 /* Takes away all rows of one that was marked for it, whatever of them is still
- * there; until then by the monotonic clock. *gone: nothing is left. */
+ * there; until then by the monotonic clock. Of several who do so at once one
+ * has taken the last. */
+typedef enum pawl_purged {
+  PAWL_PURGED_IN_PART,
+  PAWL_PURGED_HERE,
+  PAWL_PURGED_BY_OTHERS
+} pawl_purged;
 pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id,
-                          int64_t until_mono, int *gone, pawl_error *err);
+                          int64_t until_mono, pawl_purged *gone,
+                          pawl_error *err);
 /* Takes away those of one shard, in the order of their ids, in one unit: no
  * more rows than the budget. *gone: how many; the others are held, or have
  * been since they were looked at. */

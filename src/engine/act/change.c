@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../base/clock.h"
 #include "../../base/fault.h"
 #include "../../rules/stored.h"
 #include "../../rules/trim.h"
@@ -14,6 +15,7 @@
 #include "../versions/crossing.h"
 #include "../versions/versions.h"
 #include "act.h"
+#include "past.h"
 
 /* An instance as somebody who wants to change it sees it. */
 typedef struct subject {
@@ -67,6 +69,7 @@ typedef struct change {
       if_commits, text, data, keep_attributes;
   unsigned kind;
   const char *kind_name;
+  const pawl_act_list *of; /* who is changed is one of it; NULL: by its id */
 } change;
 
 /* What is told goes into the letter as it was given, under the same name. */
@@ -145,6 +148,37 @@ static pawl_code look(pawl_engine *e, const change *c, subject *s,
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
   s->undoing = pawl_compensation_is_under_way(s->row.compensation);
   return PAWL_OK;
+}
+
+/* ---- and is it one of the list? ---- */
+
+static int is_listed(const pawl_act_list *of, const subject *s) {
+  return (of->statuses >> s->status & 1u) &&
+         of->archived == (s->row.archived_at != 0) &&
+         of->deleted == (s->row.deleted != 0) &&
+         !(s->row.archived_at && s->row.purge_at);
+}
+
+static pawl_code fail_left(const pawl_id *id, pawl_error *err) {
+  return pawl_fail(err, PAWL_NOTFOUND,
+                   "instance %s is not in the list any more",
+                   pawl_id_text_of(id).at);
+}
+
+static pawl_code check_listed(const change *c, const subject *s,
+                              pawl_error *err) {
+  return !c->of || is_listed(c->of, s) ? PAWL_OK : fail_left(&s->id, err);
+}
+
+pawl_code pawl_act_is_listed(pawl_engine *e, const pawl_act_list *of,
+                             const pawl_id *id, int *yes, pawl_error *err) {
+  const change none = {.which = 0};
+  subject s = {.id = *id, .keep = {.alloc = &e->alloc}};
+  pawl_code rc = look(e, &none, &s, err);
+
+  *yes = rc == PAWL_OK && is_listed(of, &s);
+  pawl_buf_deinit(&s.keep);
+  return rc == PAWL_NOTFOUND ? PAWL_OK : rc;
 }
 
 /* ---- checks ---- */
@@ -629,115 +663,24 @@ out:
   return rc;
 }
 
-/* ---- going back in time ---- */
-
-/* The row of history before which a restart goes back: the one asked for, or
- * the first of the latest visit to that node. 0: it never was there, and the
- * variables stay as they are. */
-static pawl_code find_seq(pawl_engine *e, const change *c, const subject *s,
-                          int64_t *seq, pawl_error *err) {
-  pawl_buf node = {.alloc = &e->alloc};
-  pawl_rows r;
-  pawl_code rc = PAWL_OK;
-
-  *seq = 0;
-  if (c->seq.at) {
-    (void)pawl_json_int(c->seq, seq);
-    if (*seq < 1 || *seq > s->row.seq + 1)
-      return pawl_fail(err, PAWL_INVALID,
-                       "its history has %" PRId64
-                       " rows; there is no row "
-                       "%" PRId64,
-                       s->row.seq, *seq);
-    return PAWL_OK;
-  }
-  pawl_json_unquote(c->from, &node);
-  TRY(pawl_buf_check(&node, err));
-  TRY(PAWL_READ(e->store, repair_visit, &r, err, .shard = s->shard,
-                .id = &s->id, .node = pawl_buf_str(&node)));
-  if (r.nrows) {
-    const pawl_repair_visit_row row = pawl_read_repair_visit(&r, 0);
-    *seq = row.seq;
-    /* it was there, in rows that are gone: before the first of them */
-    if (!*seq &&
-        pawl_trimmed_visits(row.trimmed, pawl_buf_str(&node), &e->alloc) >= 0)
-      *seq = 1;
-  }
-out:
-  pawl_buf_deinit(&node);
-  return rc;
-}
-
-/* What was trimmed cannot be gone back to. */
-static pawl_code refuse_trimmed(const subject *s, pawl_str record,
-                                pawl_error *err) {
-  const int64_t upto = pawl_trimmed_upto(record);
-
-  return pawl_fail_hint(err, PAWL_INVALID, "go back to a later row",
-                        "instance %s: its history before row %" PRId64
-                        " was trimmed (keep_history = %" PRId64
-                        "): nobody knows what its variables were then",
-                        pawl_id_text_of(&s->id).at, upto + 1,
-                        pawl_json_get_int(record, "keep", 0));
-}
-
-/* The changes of a row; of what was trimmed, those that held behind it. */
-static pawl_str changes_of(const pawl_repair_changes_row *row, pawl_str record,
-                           pawl_buf *held) {
-  if (row->seq > pawl_trimmed_upto(record)) return row->changes;
-  pawl_buf_clear(held);
-  pawl_trimmed_changes(record, row->seq, row->changes, held);
-  return pawl_buf_str(held);
-}
-
-/* The variables as they were before that row: an instance begins with none,
- * and history has every change. */
-static pawl_code fold(pawl_engine *e, const subject *s, int64_t before,
-                      pawl_buf *vars, pawl_error *err) {
-  pawl_buf next = {.alloc = &e->alloc}, held = {.alloc = &e->alloc};
-  pawl_str record = {NULL, 0};
-  pawl_rows r;
-  pawl_code rc = PAWL_OK;
-
-  assert(before > 0 && before <= s->row.seq + 1);
-  TRY(PAWL_READ(e->store, repair_changes, &r, err, .shard = s->shard,
-                .id = &s->id, .before = before));
-  pawl_buf_addz(vars, "{}");
-  for (int k = 0; k < r.nrows; k++) {
-    const pawl_repair_changes_row row = pawl_read_repair_changes(&r, k);
-    pawl_buf swap;
-    if (!row.seq) record = row.trimmed; /* the first, if it is there */
-    if (before <= pawl_trimmed_upto(record))
-      TRY(refuse_trimmed(s, record, err));
-    if (!row.changes.at) continue;
-    pawl_buf_clear(&next);
-    pawl_json_apply(pawl_buf_str(vars), changes_of(&row, record, &held),
-                    &next);
-    swap = *vars, *vars = next, next = swap;
-  }
-  TRY(pawl_buf_check(&held, err));
-  TRY(pawl_buf_check(vars, err));
-out:
-  pawl_buf_deinit(&held);
-  pawl_buf_deinit(&next);
-  return rc;
-}
-
 /* ---- the letter ---- */
 
 /* A restart goes on with the variables of its time. They are worked out here,
  * where history is read, and travel in the letter: who takes it has no history
  * at hand. */
 static pawl_code add_past(pawl_engine *e, change *c, const subject *s,
-                          pawl_buf *past, pawl_error *err) {
-  int64_t seq;
+                          pawl_buf *vars, pawl_error *err) {
+  pawl_past past = {.shard = s->shard, .id = s->id, .rows = s->row.seq};
 
   if (c->kind != RESTART) return PAWL_OK;
   assert(c->from.at); /* it is `needed` */
-  MUST(find_seq(e, c, s, &seq, err));
-  if (!seq) return PAWL_OK;
-  MUST(fold(e, s, seq, past, err));
-  c->variables = pawl_buf_str(past);
+  if (c->seq.at)
+    MUST(pawl_past_at(&past, c->seq, err));
+  else
+    MUST(pawl_past_find(e, &past, c->from, err));
+  if (!past.before) return PAWL_OK;
+  MUST(pawl_past_variables(e, &past, vars, err));
+  c->variables = pawl_buf_str(vars);
   return PAWL_OK;
 }
 
@@ -796,6 +739,7 @@ static pawl_code file(pawl_engine *e, pawl_filer *filer, const change *c,
                   .completed_us = s->row.completed_at,
                   .keep_attributes = pawl_str_eqz(c->keep_attributes, "true"),
                   .request = request_of(c),
+                  .is_listed = c->of != NULL,
                   .by = pawl_buf_some(&c->by)};
   pawl_code rc = PAWL_OK;
 
@@ -804,6 +748,24 @@ static pawl_code file(pawl_engine *e, pawl_filer *filer, const change *c,
   rc = filer(e, &f, done, err);
 out:
   pawl_buf_deinit(&reason);
+  return rc;
+}
+
+enum { PATIENCE = 6 }; /* times; 63 ms in all */
+
+/* One that has ended is held for a moment alone, or a letter lies there that
+ * nobody takes. */
+static pawl_code file_in_turn(pawl_engine *e, pawl_taker *take,
+                              pawl_filer *filer, const change *c,
+                              const subject *s, int *done, pawl_error *err) {
+  int got;
+  pawl_code rc = file(e, filer, c, s, done, err);
+
+  for (int i = 0; i < PATIENCE && rc == PAWL_BUSY && !err->sqlstate[0]; i++) {
+    MUST(take(e, &s->id, 0, &got, err));
+    if (!got) pawl_sleep_us(1000 << i);
+    rc = file(e, filer, c, s, done, err);
+  }
   return rc;
 }
 
@@ -823,12 +785,19 @@ out:
 /* Marked, it goes; who holds it marks it else, and it goes when asked again. */
 static pawl_code finish_purge(pawl_engine *e, const change *c,
                               const subject *s, int *done, pawl_error *err) {
+  pawl_purged gone;
+
   if (!*done && !s->row.purge_at)
     return pawl_fail_hint(err, PAWL_BUSY, "purge it again in a moment",
                           "instance %s is held by a worker",
                           pawl_id_text_of(&s->id).at);
   if (c->by.len) MUST(note_purge(e, c, s, err));
-  return pawl_purge_rows(e, &s->id, PAWL_NEVER, done, err);
+  MUST(pawl_purge_rows(e, &s->id, PAWL_NEVER, &gone, err));
+  *done = gone != PAWL_PURGED_IN_PART;
+  if (gone != PAWL_PURGED_BY_OTHERS) return PAWL_OK;
+  if (c->of) return fail_left(&s->id, err);
+  /* whoever has marked it has purged it, whoever helped */
+  return s->row.purge_at ? pawl_instance_missing(&s->id, err) : PAWL_OK;
 }
 
 /* One whose purge has begun, and was cut short, needs no second letter; nor
@@ -865,7 +834,7 @@ static pawl_code act(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
   TRY(check(e, c, s, err));
   if (c->dry_run) goto out;
   if (s->row.archived_at || c->kind == ARCHIVE) {
-    rc = file(e, filer, c, s, done, err);
+    rc = file_in_turn(e, take, filer, c, s, done, err);
     goto out;
   }
   TRY(add_past(e, c, s, &past, err));
@@ -879,8 +848,9 @@ out:
 }
 
 pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
-                          const pawl_id *id, pawl_str text, int *done,
-                          pawl_buf *out, pawl_error *err) {
+                          const pawl_act_list *of, const pawl_id *id,
+                          pawl_str text, int *done, pawl_buf *out,
+                          pawl_error *err) {
   change c;
   subject s = {.id = *id, .keep = {.alloc = &e->alloc}};
   int own, met = 0;
@@ -890,9 +860,11 @@ pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
   *done = 0;
   pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
   TRY(read_change(&c, text, err));
+  c.of = of;
   TRY(look(e, &c, &s, err));
   if (request_of(&c))
     TRY(pawl_act_met(e, id, &c.request, c.kind_name, &met, done, err));
+  if (!met) TRY(check_listed(&c, &s, err));
   if (!met) TRY(act(e, take, filer, &c, &s, done, err));
   if (out) TRY(answer(e, &c, &s, *done, out, err));
 out:
@@ -909,7 +881,7 @@ int pawl_act_is_refusal(pawl_code rc, const pawl_error *why) {
 }
 
 static pawl_code prepare_letter(pawl_engine *e, change *c, const subject *s,
-                                pawl_asked *a, pawl_error *err) {
+                                pawl_one_asked *a, pawl_error *err) {
   pawl_buf past = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
 
@@ -924,7 +896,7 @@ out:
 }
 
 /* Up to the letter, as pawl_act_change. */
-static pawl_code prepare(pawl_engine *e, const change *c, pawl_asked *a,
+static pawl_code prepare(pawl_engine *e, const change *c, pawl_one_asked *a,
                          pawl_error *err) {
   change own = *c; /* a restart has variables of its own there */
   subject s = {.id = a->id, .keep = {.alloc = &e->alloc}};
@@ -936,6 +908,7 @@ static pawl_code prepare(pawl_engine *e, const change *c, pawl_asked *a,
   TRY(look(e, c, &s, err));
   TRY(pawl_act_met(e, &a->id, &own.request, own.kind_name, &met, &a->done,
                    err));
+  if (!met) TRY(check_listed(c, &s, err));
   if (!met) TRY(prepare_letter(e, &own, &s, a, err));
 out:
   pawl_buf_deinit(&s.keep);
@@ -943,14 +916,15 @@ out:
 }
 
 pawl_code pawl_act_change_many(pawl_engine *e, pawl_many_taker *take,
-                               pawl_str text, pawl_asked *list, int n,
-                               pawl_error *err) {
+                               const pawl_act_list *of, pawl_str text,
+                               pawl_one_asked *list, int n, pawl_error *err) {
   change c;
   pawl_code rc = PAWL_OK;
 
   pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
   for (int i = 0; i < n; i++) list[i].ready = 1; /* nothing is known yet */
   TRY(read_change(&c, text, err));
+  c.of = of;
   assert(request_of(&c) && !c.dry_run);
   for (int i = 0; i < n; i++) {
     list[i].rc = prepare(e, &c, &list[i], &list[i].why);
@@ -1014,9 +988,9 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
   pawl_options_init(&pawl_options_of_change, &c, sizeof c, &e->alloc);
   TRY(read_change(&c, text, err));
   *plan = (pawl_act_plan){
-      .statuses = statuses_for(&c),
-      .deleted = c.kind == UNDELETE,
-      .archived = c.kind == UNARCHIVE,
+      .of = {.statuses = statuses_for(&c),
+             .deleted = c.kind == UNDELETE,
+             .archived = c.kind == UNARCHIVE},
       .dry_run = c.dry_run,
       .alone = (c.kind & (KILL | PURGE | ARCHIVE | UNARCHIVE)) != 0,
       .has_request = request_of(&c) != NULL,

@@ -2,10 +2,12 @@
  *
  * Those that are dead are found page by page, and none twice: they are not dead
  * any more. What is behind one that is dropped is seen to as by a relay, which
- * is why a drop has a lease's id (W14, engine/work/relay.h). */
+ * is why a drop has a lease's id (W14, engine/work/relay.h). Who did it the
+ * audit tells, of each row that was changed: the row itself is pruned. */
 #include <assert.h>
 #include <inttypes.h>
 
+#include "../../base/fault.h"
 #include "../../value/object.h"
 #include "../../value/options.h"
 #include "../common/engine_struct.h"
@@ -20,6 +22,7 @@ enum { PAGE = 500, LIMIT = 10000 };
 
 enum { RETRY, DROP };
 static const char *const kinds[] = {"retry", "drop"};
+static const char *const deeds[] = {"retried", "dropped"}; /* in the audit */
 
 typedef struct request {
   uint64_t given;
@@ -100,6 +103,25 @@ static pawl_code send_drop(pawl_engine *e, const request *r, int shard,
   return pawl_store_send(e->store, &e->args, NULL, err);
 }
 
+/* `rows` of the change, as those of both are. */
+static pawl_code tell_audit(pawl_engine *e, const request *r, int shard,
+                            const pawl_rows *rows, pawl_error *err) {
+  pawl_id ids[PAGE];
+
+  assert(rows->nrows <= PAGE);
+  pawl_args_begin(&e->args, PAWL_STMT_audit_instances);
+  for (int i = 0; i < rows->nrows; i++) {
+    MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &ids[i], err));
+    PAWL_PUT(&e->args, audit_instances, .shard = shard, .id = &ids[i],
+             .instance = pawl_read_outbox_retry(rows, i).instance,
+             .type = pawl_strz(deeds[r->kind]), .by = pawl_buf_some(&r->by),
+             .text = pawl_buf_some(&r->reason),
+             .now = pawl_store_now(e->store));
+  }
+  return pawl_store_send(e->store, &e->args, NULL, err);
+}
+
+/* OPEN: what was really changed is known before it is told. */
 static pawl_code change_rows_of(pawl_engine *e, const request *r, int shard,
                                 const place *rows, int n, int64_t *changed,
                                 pawl_error *err) {
@@ -107,12 +129,14 @@ static pawl_code change_rows_of(pawl_engine *e, const request *r, int shard,
   int at;
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
   TRY((r->kind == RETRY ? send_retry : send_drop)(e, r, shard, rows, n, &at,
                                                   err));
-  TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, at, &answer);
-  *changed += answer.nrows;
+  const int64_t more = answer.nrows;
+  TRY(tell_audit(e, r, shard, &answer, err));
+  TRY(pawl_store_commit(e->store, err));
+  *changed += more;
   return rc;
 out:
   pawl_store_rollback(e->store);
@@ -138,9 +162,10 @@ static pawl_code refuse(pawl_engine *e, const request *r, pawl_error *err) {
         id, r->seq);
   return pawl_fail_hint(
       err, PAWL_CONFLICT, "`pawl outbox list` shows how it stands",
-      "%s/%" PRId64
-      " cannot be %s: it is published, leased, or behind another",
-      id, r->seq, r->kind == RETRY ? "tried again" : "dropped");
+      "%s/%" PRId64 " cannot be %s", id, r->seq,
+      r->kind == RETRY
+          ? "tried again: it is published, leased, behind another, or due"
+          : "dropped: it is published, leased, or behind another");
 }
 
 static pawl_code change_one(pawl_engine *e, const request *r, int64_t *changed,
@@ -155,16 +180,18 @@ static pawl_code change_one(pawl_engine *e, const request *r, int64_t *changed,
 /* The first of a shard's dead rows; *n: how many. */
 static pawl_code find_dead(pawl_engine *e, const request *r, int shard,
                            int max, place *found, int *n, pawl_error *err) {
+#define WHICH(e, r, max)                                                    \
+  .tenant = pawl_buf_some(&(e)->tenant), .type = pawl_buf_some(&(r)->type), \
+  .emitted_before = (r)->emitted_before_us, .after_at = PAWL_NULL,          \
+  .after_seq = PAWL_NULL, .max = (max)
   pawl_rows rows;
 
-  pawl_args_begin(&e->args, PAWL_STMT_outbox_dead);
-  PAWL_PUT(&e->args, outbox_dead, .shard = shard,
-           .tenant = pawl_buf_some(&e->tenant),
-           .type = pawl_buf_some(&r->type),
-           .instance = r->has_instance ? &r->instance : NULL,
-           .emitted_before = r->emitted_before_us, .after_at = PAWL_NULL,
-           .after_seq = PAWL_NULL, .max = max);
-  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  if (r->has_instance)
+    MUST(PAWL_READ(e->store, outbox_of, &rows, err, .shard = shard,
+                   .instance = &r->instance, .dead = 1, WHICH(e, r, max)));
+  else
+    MUST(PAWL_READ(e->store, outbox_dead, &rows, err, .shard = shard,
+                   WHICH(e, r, max)));
   *n = rows.nrows;
   assert(*n <= PAGE);
   for (int k = 0; k < *n; k++) {
@@ -186,6 +213,7 @@ static pawl_code change_shard(pawl_engine *e, const request *r, int shard,
     const int max = left < PAGE ? (int)left : PAGE;
     MUST(find_dead(e, r, shard, max, found, &n, err));
     if (!n) break;
+    (void)PAWL_FAULT("engine.outbox.found");
     MUST(change_rows_of(e, r, shard, found, n, changed, err));
     if (*changed == before) break;
   }
@@ -195,6 +223,8 @@ static pawl_code change_shard(pawl_engine *e, const request *r, int shard,
 static pawl_code change(pawl_engine *e, const request *r, int64_t *changed,
                         pawl_error *err) {
   if (r->seq) return change_one(e, r, changed, err);
+  if (r->has_instance)
+    return change_shard(e, r, pawl_shard_of(e, &r->instance), changed, err);
   for (int s = 0; s < e->nshards && *changed < r->limit; s++)
     MUST(change_shard(e, r, s, changed, err));
   return PAWL_OK;

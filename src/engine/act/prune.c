@@ -437,10 +437,12 @@ static int is_over(const sweep *w, const pawl_prune_ended_row *row) {
 /* What was cut short goes on, until the time is over. */
 static pawl_code finish_purge(sweep *w, const pawl_id *id, int *gone,
                               pawl_error *err) {
-  *gone = 1;
+  pawl_purged how = PAWL_PURGED_HERE;
+
   if (!w->asked.dry_run)
-    MUST(pawl_purge_rows(w->e, id, w->until_mono, gone, err));
-  pawl_sweep_removed(w, *gone);
+    MUST(pawl_purge_rows(w->e, id, w->until_mono, &how, err));
+  *gone = how != PAWL_PURGED_IN_PART;
+  pawl_sweep_removed(w, how == PAWL_PURGED_HERE);
   return PAWL_OK;
 }
 

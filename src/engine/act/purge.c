@@ -144,7 +144,15 @@ typedef struct going {
   pawl_stmt mark;   /* reads that row */
   int64_t since_us; /* by which it is known; 0: it was not read yet */
   int is_over;      /* it is not there any more */
+  int is_last;      /* the unit takes the instance itself: S1 */
 } going;
+
+/* S1: the agenda row, by which everybody who changes one comes. */
+static pawl_code lock_agenda(pawl_engine *e, const going *g, pawl_error *err) {
+  return PAWL_SEND(e->store, agenda_revive, NULL, err, .shard = g->shard,
+                   .id = g->id, .now = pawl_store_now(e->store),
+                   .completed = 1, .cancelled = 1, .deleted = 1);
+}
 
 static pawl_code begin(pawl_engine *e, going *g, pawl_error *err) {
   const pawl_archive_left_of_args which = {.shard = g->shard, .id = g->id};
@@ -153,6 +161,7 @@ static pawl_code begin(pawl_engine *e, going *g, pawl_error *err) {
   int at;
 
   MUST(pawl_pace_begin(e, PAWL_UNIT_OPEN, err));
+  if (g->is_last) MUST(lock_agenda(e, g, err));
   MUST(pawl_store_send_one(e->store, g->mark, &which, &at, err));
   pawl_store_rows(e->store, at, &rows);
   if (rows.nrows) since_us = pawl_read_archive_left_of(&rows, 0).since;
@@ -278,11 +287,17 @@ static pawl_code purge_own_tasks(pawl_engine *e, going *g, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* What has come in meanwhile, and how it was met, goes as well: from here on
+ * nothing does. */
 static pawl_code take_itself(pawl_engine *e, const going *g, int64_t max,
                              int64_t *n, pawl_error *err) {
   pawl_id own, other;
 
   *n = max;
+  MUST(PAWL_SEND(e->store, purge_inbox, NULL, err, .shard = g->shard,
+                 .id = g->id, .max = INT32_MAX));
+  MUST(PAWL_SEND(e->store, purge_history, NULL, err, .shard = g->shard,
+                 .id = g->id, .max = INT32_MAX));
   MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &own, err));
   MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &other, err));
   MUST(PAWL_SEND(e->store, purge_ending, NULL, err, .shard = g->shard,
@@ -296,38 +311,53 @@ static pawl_code take_itself(pawl_engine *e, const going *g, int64_t max,
                  .id = &other, .instance = g->id));
   MUST(PAWL_SEND(e->store, purge_keep, NULL, err, .shard = g->shard,
                  .id = g->id));
-  return PAWL_SEND(e->store, purge_instance, NULL, err, .shard = g->shard,
+  MUST(PAWL_SEND(e->store, purge_instance, NULL, err, .shard = g->shard,
+                 .id = g->id));
+  return PAWL_SEND(e->store, purge_agenda, NULL, err, .shard = g->shard,
                    .id = g->id);
 }
 
+/* Of two who ask at once the second sees that the first is told of. */
 pawl_code pawl_purge_note(pawl_engine *e, const pawl_id *id, pawl_str by,
                           pawl_str reason, pawl_error *err) {
+  const int shard = pawl_shard_of(e, id);
   pawl_id own;
+  pawl_code rc = PAWL_OK;
 
-  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &own, err));
-  return PAWL_WRITE(e->store, audit_purge, NULL, err,
-                    .shard = pawl_shard_of(e, id), .id = &own, .instance = id,
-                    .by = by, .text = reason, .now = pawl_store_now(e->store));
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &own, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(PAWL_SEND(e->store, purge_marked, NULL, err, .shard = shard, .id = id));
+  TRY(PAWL_SEND(e->store, audit_purge, NULL, err, .shard = shard, .id = &own,
+                .instance = id, .by = by, .text = reason,
+                .now = pawl_store_now(e->store)));
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
 }
 
 #define PURGE(table) MUST(purge_table(e, &g, take_##table, err));
 
 pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id,
-                          int64_t until_mono, int *gone, pawl_error *err) {
+                          int64_t until_mono, pawl_purged *gone,
+                          pawl_error *err) {
   going g = {.shard = pawl_shard_of(e, id),
              .id = id,
              .until_mono = until_mono,
              .mark = PAWL_STMT_purge_marked};
   int64_t n;
 
-  *gone = 0;
+  *gone = PAWL_PURGED_IN_PART;
   TABLES(PURGE)
   MUST(purge_own_tasks(e, &g, err));
-  *gone = g.is_over;
-  if (!may_go_on(e, &g)) return PAWL_OK;
-  *gone = 1;
-  (void)PAWL_FAULT("engine.purge.last");
-  return take(e, &g, take_itself, PAWL_PACED_ROWS, 1, &n, err);
+  if (may_go_on(e, &g)) {
+    (void)PAWL_FAULT("engine.purge.last");
+    g.is_last = 1;
+    MUST(take(e, &g, take_itself, PAWL_PACED_ROWS, 1, &n, err));
+    *gone = PAWL_PURGED_HERE;
+  }
+  if (g.is_over) *gone = PAWL_PURGED_BY_OTHERS;
+  return PAWL_OK;
 }
 
 /* ---- many ---- */
@@ -345,7 +375,19 @@ static pawl_code send_seize(pawl_engine *e, const seized *s, int *at,
   for (int i = 0; i < s->n; i++)
     PAWL_PUT(&e->args, purge_seize, .shard = s->shard, .id = &s->list[i].id,
              .lease = &s->lease, .completed_at = s->list[i].completed_us,
-             .executor = &e->executor, .now = pawl_store_now(e->store));
+             .hidden = !s->list[i].is_filed, .executor = &e->executor,
+             .now = pawl_store_now(e->store));
+  return pawl_store_send(e->store, &e->args, at, err);
+}
+
+/* S1: the row was read before its lock was had. */
+static pawl_code send_unseize(pawl_engine *e, const seized *s, int *at,
+                              pawl_error *err) {
+  pawl_args_begin(&e->args, PAWL_STMT_purge_unseize);
+  for (int i = 0; i < s->n; i++)
+    PAWL_PUT(&e->args, purge_unseize, .shard = s->shard, .id = &s->list[i].id,
+             .lease = &s->lease, .completed_at = s->list[i].completed_us,
+             .hidden = !s->list[i].is_filed);
   return pawl_store_send(e->store, &e->args, at, err);
 }
 
@@ -408,6 +450,7 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
   for (int i = 0; i < n; i++) nrows += list[i].rows;
   TRY(pawl_pace_begin(e, PAWL_UNIT_BATCH, err));
   TRY(send_seize(e, &s, NULL, err));
+  TRY(send_unseize(e, &s, NULL, err));
 #define SEND_HELD(table) \
   TRY(send_held(e, &s, PAWL_STMT_purge_held_##table, NULL, err));
   OWN(SEND_HELD)
@@ -434,14 +477,16 @@ pawl_code pawl_archive_seize(pawl_engine *e, int shard,
                              const pawl_purgeable *one, pawl_id *lease,
                              pawl_error *err) {
   seized s = {.shard = shard, .n = 1, .list = one};
-  pawl_rows rows;
-  int at;
+  pawl_rows got, lost;
+  int seized_at, lost_at;
 
   MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &s.lease, err));
-  MUST(send_seize(e, &s, &at, err));
-  pawl_store_rows(e->store, at, &rows);
+  MUST(send_seize(e, &s, &seized_at, err));
+  MUST(send_unseize(e, &s, &lost_at, err));
+  pawl_store_rows(e->store, seized_at, &got);
+  pawl_store_rows(e->store, lost_at, &lost);
   *lease = s.lease;
-  if (rows.changed) return PAWL_OK;
+  if (got.changed && !lost.nrows) return PAWL_OK;
   return pawl_fail_hint(err, PAWL_BUSY, "archive it again in a moment",
                         "instance %s is held by a worker, or has changed",
                         pawl_id_text_of(&one->id).at);

@@ -3,11 +3,13 @@
  * himself, for that moment, when nobody else is: by the taker he brings. */
 #include <assert.h>
 
+#include "../../base/clock.h"
 #include "../../base/fault.h"
 #include "../../value/json.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "../common/time.h"
+#include "../common/wake.h"
 #include "act.h"
 
 typedef struct request {
@@ -229,6 +231,20 @@ out:
   return rc;
 }
 
+/* One that has ended is held for a moment alone, by who takes its letters. So
+ * who finds it so waits for that, and knows how his own was met. */
+static int is_passing(const answer *a, int got) {
+  return a->pending && !got && pawl_status_has_ended(a->status);
+}
+
+enum { PATIENCE = 6 }; /* times; 63 ms in all */
+
+static int wait_for(int *tries) {
+  if (*tries >= PATIENCE) return 0;
+  pawl_sleep_us(1000 << (*tries)++);
+  return 1;
+}
+
 /* Cancelling is done when the instance is cancelled, which may take undoing
  * first, and so may deleting; everything else, once the letter was taken. One
  * that has gone and left no row was in vain, or the instance ended: who held
@@ -236,13 +252,13 @@ out:
 static pawl_code judge(const request *r, const answer *a, int got, int *done,
                        pawl_error *err) {
   if (!strcmp(r->kind, "cancel")) {
-    *done = a->status == PAWL_STATUS_CANCELLED;
+    *done = a->status == PAWL_STATUS_CANCELLED && a->taken;
     if (!*done && pawl_status_has_ended(a->status)) /* meanwhile */
       return pawl_act_ended(r->id, a->status, err);
     return PAWL_OK;
   }
   if (!strcmp(r->kind, "delete") && !a->refused) {
-    *done = a->deleted;
+    *done = a->deleted && a->taken;
     return PAWL_OK;
   }
   if (a->pending || (!a->taken && !got)) return PAWL_OK;
@@ -254,11 +270,13 @@ static pawl_code judge(const request *r, const answer *a, int got, int *done,
   return PAWL_OK;
 }
 
+/* *wait: see is_passing. */
 static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
-                        int *done, pawl_error *err) {
+                        int *done, int *wait, pawl_error *err) {
   answer a;
 
   MUST(read_answer(e, r, seq, &a, err));
+  *wait = is_passing(&a, got);
   return judge(r, &a, got, done, err);
 }
 
@@ -405,13 +423,17 @@ pawl_code pawl_act_met(pawl_engine *e, const pawl_id *id, const pawl_id *no,
  * of its own, which counts, too. */
 static pawl_code follow(pawl_engine *e, const request *r, pawl_taker *take,
                         int seize, int64_t seq, int *done, pawl_error *err) {
-  int got = 0;
-  assert(!*done);
-  pawl_code rc = take(e, r->id, seize, &got, err);
+  int got, wait, tries = 0;
+  pawl_code rc;
 
-  if (pawl_code_is_transient(rc)) got = 0;
-  if (rc == PAWL_OK || pawl_code_is_transient(rc))
-    rc = settle(e, r, seq, got, done, err);
+  assert(!*done);
+  do {
+    got = wait = 0;
+    rc = take(e, r->id, seize, &got, err);
+    if (pawl_code_is_transient(rc)) got = 0;
+    if (rc == PAWL_OK || pawl_code_is_transient(rc))
+      rc = settle(e, r, seq, got, done, &wait, err);
+  } while (wait && !pawl_store_held(e->store) && wait_for(&tries));
   return pawl_code_is_transient(rc) ? PAWL_OK : rc;
 }
 
@@ -450,13 +472,15 @@ pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
   r.data = data;
   r.named = no != NULL;
   if (no) r.no = *no;
-  return travel(e, &r, take, done ? done : &own, err);
+  MUST(travel(e, &r, take, done ? done : &own, err));
+  pawl_wake_programs(e);
+  return PAWL_OK;
 }
 
 /* ---- many of them, by one road ---- */
 
 static request named_of(pawl_engine *e, const pawl_asking *how,
-                        const pawl_asked *a) {
+                        const pawl_one_asked *a) {
   return (request){.id = &a->id,
                    .shard = pawl_shard_of(e, &a->id),
                    .no = *how->no,
@@ -480,7 +504,7 @@ static pawl_code send_one_of(pawl_engine *e, const request *r, places *at,
 
 /* All letters in one unit. */
 static pawl_code send_all(pawl_engine *e, const pawl_asking *how,
-                          const pawl_asked *list, int n, places *at,
+                          const pawl_one_asked *list, int n, places *at,
                           pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
@@ -496,8 +520,8 @@ out:
 }
 
 /* One that cannot have it is refused by itself: its letter is not there. */
-static void read_sent(pawl_engine *e, const pawl_asking *how, pawl_asked *a,
-                      const places *at) {
+static void read_sent(pawl_engine *e, const pawl_asking *how,
+                      pawl_one_asked *a, const places *at) {
   const request r = named_of(e, how, a);
   pawl_standing status = PAWL_STATUS_RUNNING;
   pawl_rows answers;
@@ -511,7 +535,7 @@ static void read_sent(pawl_engine *e, const pawl_asking *how, pawl_asked *a,
 
 /* Those that were sent one, in the order of the list. */
 static pawl_code take_all(pawl_engine *e, pawl_many_taker *take,
-                          const pawl_asked *list, int n, int *got,
+                          const pawl_one_asked *list, int n, int *got,
                           pawl_error *err) {
   pawl_id ids[PAWL_ASKED_MAX];
   int own[PAWL_ASKED_MAX], m = 0;
@@ -525,7 +549,7 @@ static pawl_code take_all(pawl_engine *e, pawl_many_taker *take,
 }
 
 static pawl_code read_all(pawl_engine *e, const pawl_asking *how,
-                          const pawl_asked *list, int n, places *at,
+                          const pawl_one_asked *list, int n, places *at,
                           pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
@@ -541,30 +565,48 @@ out:
   return rc;
 }
 
-static void settle_one(pawl_engine *e, const pawl_asking *how, pawl_asked *a,
-                       const places *at, int got) {
+/* Who is to be waited for stays ready, unless it was long enough: *wait. */
+static void settle_one(pawl_engine *e, const pawl_asking *how,
+                       pawl_one_asked *a, const places *at, int got, int last,
+                       int *wait) {
   const request r = named_of(e, how, a);
   answer how_met;
 
   a->rc = read_look(e, &r, at, &how_met, &a->why);
+  a->ready = a->rc == PAWL_OK && !last && is_passing(&how_met, got);
+  *wait |= a->ready;
   if (a->rc == PAWL_OK) a->rc = judge(&r, &how_met, got, &a->done, &a->why);
-  a->ready = 0;
+}
+
+static pawl_code settle_all(pawl_engine *e, pawl_many_taker *take,
+                            const pawl_asking *how, pawl_one_asked *list,
+                            int n, places *at, pawl_error *err) {
+  int got[PAWL_ASKED_MAX] = {0};
+  int wait, tries = pawl_store_held(e->store) ? PATIENCE : 0;
+
+  do {
+    const int last = tries >= PATIENCE;
+    wait = 0;
+    MUST(take_all(e, take, list, n, got, err));
+    MUST(read_all(e, how, list, n, at, err));
+    for (int i = 0; i < n; i++)
+      if (list[i].ready)
+        settle_one(e, how, &list[i], &at[i], got[i], last, &wait);
+  } while (wait && wait_for(&tries));
+  return PAWL_OK;
 }
 
 pawl_code pawl_act_request_many(pawl_engine *e, pawl_many_taker *take,
-                                const pawl_asking *how, pawl_asked *list,
+                                const pawl_asking *how, pawl_one_asked *list,
                                 int n, pawl_error *err) {
   places at[PAWL_ASKED_MAX];
-  int got[PAWL_ASKED_MAX] = {0};
 
   assert(n <= PAWL_ASKED_MAX);
   MUST(send_all(e, how, list, n, at, err));
   for (int i = 0; i < n; i++)
     if (list[i].ready) read_sent(e, how, &list[i], &at[i]);
-  MUST(take_all(e, take, list, n, got, err));
-  MUST(read_all(e, how, list, n, at, err));
-  for (int i = 0; i < n; i++)
-    if (list[i].ready) settle_one(e, how, &list[i], &at[i], got[i]);
+  MUST(settle_all(e, take, how, list, n, at, err));
+  pawl_wake_programs(e);
   return PAWL_OK;
 }
 

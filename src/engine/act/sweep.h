@@ -24,8 +24,8 @@ enum { PAWL_SWEEP_PAGE = 200 }; /* rows that are looked at together */
 
 typedef struct pawl_sweep_request {
   uint64_t is_given;
-#define MEMBER(name) int64_t name;
-  PAWL_SWEPT(MEMBER)            /* -1: not said */
+#define PAWL_SWEPT_MEMBER(name) int64_t name;
+  PAWL_SWEPT(PAWL_SWEPT_MEMBER) /* -1: not said */
   int archive, keep_attributes; /* -1: not said */
   int64_t limit, share;         /* share: of a hundred; 0: not said */
   int dry_run;

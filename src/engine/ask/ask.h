@@ -115,6 +115,10 @@ pawl_code pawl_walk_open(pawl_engine *e, pawl_str query, unsigned statuses,
 /* *n: how many, at most max and PAWL_WALK_PAGE; 0: there are no more. */
 pawl_code pawl_walk_next(pawl_engine *e, pawl_walk *w, pawl_id *ids, int max,
                          int *n, pawl_error *err);
+/* Which instances are meant: bits of statuses as they are stored, and whether
+ * they were deleted, or archived. */
+void pawl_walk_meant(const pawl_walk *w, unsigned *statuses, int *deleted,
+                     int *archived);
 /* NULL will do. */
 void pawl_walk_close(pawl_engine *e, pawl_walk *w);
 
@@ -129,12 +133,13 @@ typedef enum pawl_group {
 typedef struct pawl_grouping {
   pawl_group by; /* PAWL_NGROUPS: the query does not say */
   const char *name;
-  unsigned statuses; /* bits of those that are counted */
+  unsigned statuses; /* bits of those that are asked for */
+  unsigned counted;  /* of these, those of which counters tell */
   int plain; /* of a workflow, a version or statuses: nothing else is asked */
   pawl_str workflow; /* the walk's; at NULL: all */
   int64_t version;   /* 0: all */
 } pawl_grouping;
-/* A walk over what is to be counted, up to the query's limit or
+/* A walk over those of which no counters tell, up to the query's limit or
  * PAWL_MAX_LIMIT. */
 pawl_code pawl_walk_groups(pawl_engine *e, pawl_str query, pawl_grouping *how,
                            pawl_walk **out, pawl_error *err);
@@ -185,8 +190,9 @@ pawl_code pawl_engine_executor_list(pawl_engine *e, pawl_str query,
 /* ---- backup.c ---- */
 
 /* pawl_engine_interrupt ends it. */
-pawl_code pawl_engine_backup(pawl_engine *e, const char *path, pawl_buf *out,
-                             pawl_error *err);
+/* `path` NULL: `out` is the copy itself. */
+pawl_code pawl_engine_backup(pawl_engine *e, const char *path,
+                             pawl_str options, pawl_buf *out, pawl_error *err);
 
 /* ---- stats.c ---- */
 

@@ -316,15 +316,23 @@ out:
 
 /* ---- of one that has ended ---- */
 
-static void add_ended(pawl_engine *e, const pawl_rows *rows,
-                      pawl_carried table, pawl_exported *x) {
+/* The rows of the answer `at`. */
+static pawl_code add_ended(pawl_engine *e, const pawl_id *id, int at,
+                           pawl_carried table, pawl_exported *x,
+                           pawl_error *err) {
   const export_options o = {.given = 0};
   const masks none = {.nnames = 0};
+  pawl_rows all, *rows = &all;
 
+  pawl_store_rows(e->store, at, rows);
+  if (table == PAWL_CARRIED_instance && !rows->nrows)
+    return pawl_instance_missing(id, err);
+  if (table == PAWL_CARRIED_agenda) rows->nrows = 0;
   if (table == PAWL_CARRIED_instance) add_head(e, rows, &o, &x->lines);
   x->from[table] = x->lines.len;
   x->nrows += add_table(rows, table, &o, &none, &x->lines);
   x->from[table + 1] = x->lines.len;
+  return PAWL_OK;
 }
 
 static void begin_ended(pawl_exported *x) {
@@ -340,18 +348,12 @@ static pawl_code end_ended(const pawl_id *id, pawl_exported *x,
 
 pawl_code pawl_export_ended(pawl_engine *e, const pawl_id *id,
                             pawl_exported *x, pawl_error *err) {
-  pawl_rows rows;
   found f;
 
   begin_ended(x);
   MUST(read_rows(e, id, &f, err));
-  for (int i = 0; i < PAWL_NCARRIED; i++) {
-    pawl_store_rows(e->store, f.at[i], &rows);
-    if (i == PAWL_CARRIED_instance && !rows.nrows)
-      return pawl_instance_missing(id, err);
-    if (i == PAWL_CARRIED_agenda) rows.nrows = 0;
-    add_ended(e, &rows, (pawl_carried)i, x);
-  }
+  for (int i = 0; i < PAWL_NCARRIED; i++)
+    MUST(add_ended(e, id, f.at[i], (pawl_carried)i, x, err));
   return end_ended(id, x, err);
 }
 
@@ -359,17 +361,12 @@ pawl_code pawl_export_held(pawl_engine *e, const pawl_id *id, pawl_exported *x,
                            pawl_error *err) {
   const pawl_export_instance_args which = {.shard = pawl_shard_of(e, id),
                                            .id = id};
-  pawl_rows rows;
   int at;
 
   begin_ended(x);
   for (int i = 0; i < PAWL_NCARRIED; i++) {
     MUST(pawl_store_send_one(e->store, asks[i], &which, &at, err));
-    pawl_store_rows(e->store, at, &rows);
-    if (i == PAWL_CARRIED_instance && !rows.nrows)
-      return pawl_instance_missing(id, err);
-    if (i == PAWL_CARRIED_agenda) rows.nrows = 0;
-    add_ended(e, &rows, (pawl_carried)i, x);
+    MUST(add_ended(e, id, at, (pawl_carried)i, x, err));
   }
   return end_ended(id, x, err);
 }

@@ -1,15 +1,15 @@
 /* How many of each a list would have: by error's code, node, workflow, status.
  *
  *   asked by            of                               answered by
- *   workflow            a workflow, statuses             counters
- *   status              the same, none of them created   counters
- *                       or running, which they do not
- *                       tell apart
+ *   workflow            a workflow, statuses; created    counters
+ *                       and running ones together, as
+ *                       they do not tell them apart
+ *   status              the same but for these two       counters
  *   node                those that wait, are suspended   counters
  *   error               all that have failed, or were    failures
  *                       suspended by an error
- *   anything            anything else                    what a list has,
- *                                                        up to its limit
+ *   anything            anything else, and the statuses  what a list has,
+ *                       that are left                    up to its limit
  *
  * What counters tell is all that there are. */
 #include <assert.h>
@@ -19,7 +19,7 @@
 #include "../../rules/state.h"
 #include "../common/answer.h"
 #include "../common/engine_struct.h"
-#include "ask.h"
+#include "filter.h"
 
 #define KINDS 1000 /* of failures, that are read of each shard */
 #define MOST 10000 /* of each of them that are counted */
@@ -59,17 +59,7 @@ static pawl_code add(groups *g, pawl_str key, int64_t n, pawl_error *err) {
 /* ---- what is counted already ---- */
 
 #define BIT(status) (1u << PAWL_STATUS_##status)
-#define BEGUN (BIT(CREATED) | BIT(RUNNING))
 #define FAILURES (BIT(FAILED) | BIT(SUSPENDED))
-
-static int is_counted(const pawl_grouping *how) {
-  const unsigned begun = how->statuses & BEGUN;
-  if (!how->plain) return 0;
-  if (how->by == PAWL_GROUP_workflow) return !begun || begun == BEGUN;
-  if (how->by == PAWL_GROUP_status) return !begun;
-  return how->by == PAWL_GROUP_node &&
-         !(how->statuses & ~(BIT(WAITING) | BIT(SUSPENDED)));
-}
 
 static pawl_code add_counters(pawl_engine *e, const pawl_grouping *how,
                               groups *g, pawl_error *err) {
@@ -79,11 +69,7 @@ static pawl_code add_counters(pawl_engine *e, const pawl_grouping *how,
                  .since = PAWL_TIME_MAX));
   for (int k = 0; k < rows.nrows; k++) {
     const pawl_counter_read_row row = pawl_read_counter_read(&rows, k);
-    pawl_standing status;
-    if (!pawl_status_parse(row.status, &status) ||
-        !(how->statuses >> status & 1u) ||
-        (how->version && row.version != how->version))
-      continue;
+    if (!pawl_counter_is_of(&row, how->counted, how->version)) continue;
     MUST(add(g,
              how->by == PAWL_GROUP_workflow ? row.workflow
              : how->by == PAWL_GROUP_status ? row.status
@@ -234,9 +220,9 @@ pawl_code pawl_engine_groups(pawl_engine *e, pawl_str query, pawl_buf *out,
 
   TRY(pawl_walk_groups(e, query, &how, &walk, err));
   TRY(check_grouping(&how, err));
-  TRY(is_counted(&how)       ? add_counters(e, &how, &g, err)
-      : is_of_failures(&how) ? add_failures(e, &how, &g, err)
-                             : add_walked(e, &how, walk, &g, err));
+  if (how.counted) TRY(add_counters(e, &how, &g, err));
+  TRY(is_of_failures(&how) ? add_failures(e, &how, &g, err)
+                           : add_walked(e, &how, walk, &g, err));
   TRY(pawl_buf_check(&g.keys, err));
   join(&g);
   report(&g, how.name, out);

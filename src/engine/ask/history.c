@@ -1,6 +1,6 @@
-/* What is recorded of one instance, oldest first: all of it, a page, or what
- * fits: rows of a type, of a node, of somebody, of some time, or those that
- * changed one variable or attribute, which say its value. */
+/* What is recorded of one instance, oldest first: all of it, a page, the
+ * newest, or what fits: rows of a type, of a node, of somebody, of some time,
+ * or those that changed one variable or attribute, which say its value. */
 #include <stdint.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ enum { PAGE = 1000 }; /* rows of one read: a long history is no long answer */
 
 typedef struct history_query {
   uint64_t given;
-  int64_t limit, after, completed_after_us, completed_before_us;
+  int64_t limit, after, last, completed_after_us, completed_before_us;
+  int64_t upto; /* no row behind that one */
   pawl_buf type, node, by, variable, attribute;
 } history_query;
 
@@ -26,6 +27,7 @@ typedef struct history_query {
 static const pawl_option history_rows[] = {
     {"limit", PAWL_OPTION_INT, AT(limit), .low = 1, .high = INT32_MAX},
     {"after", PAWL_OPTION_INT, AT(after), .high = INT64_MAX},
+    {"last", PAWL_OPTION_INT, AT(last), .low = 1, .high = INT32_MAX},
     {"type", PAWL_OPTION_TEXT, AT(type), .low = 1},
     {"node", PAWL_OPTION_TEXT, AT(node), .low = 1},
     {"by", PAWL_OPTION_TEXT, AT(by), .low = 1},
@@ -57,6 +59,11 @@ static int asks_value(const history_query *q) {
   return q->variable.len || q->attribute.len;
 }
 
+#define FITTING(q)                                                           \
+  .type = pawl_buf_some(&(q)->type), .node = pawl_buf_some(&(q)->node),      \
+  .by = pawl_buf_some(&(q)->by), .completed_after = (q)->completed_after_us, \
+  .completed_before = (q)->completed_before_us, .changing = asks_value(q)
+
 /* The instance is asked for, too: no rows of history might mean that there is
  * none, or that it has just begun. */
 static pawl_code read_page(pawl_engine *e, const pawl_id *id,
@@ -69,11 +76,7 @@ static pawl_code read_page(pawl_engine *e, const pawl_id *id,
   TRY(PAWL_SEND(e->store, instance_settle, &found, err, .shard = shard,
                 .id = id));
   TRY(PAWL_SEND(e->store, history_list, &listed, err, .shard = shard, .id = id,
-                .after = q->after, .type = pawl_buf_some(&q->type),
-                .node = pawl_buf_some(&q->node), .by = pawl_buf_some(&q->by),
-                .completed_after = q->completed_after_us,
-                .completed_before = q->completed_before_us,
-                .changing = asks_value(q), .max = PAGE));
+                .after = q->after, .max = PAGE, FITTING(q)));
   /* behind the rows: what goes between the two is told, and seen as well */
   TRY(PAWL_SEND(e->store, history_trimmed, &told, err, .shard = shard,
                 .id = id));
@@ -122,17 +125,21 @@ static int has_set(pawl_str changes, const pawl_buf *name, pawl_str *value) {
   return 1;
 }
 
+/* Is the row one that is asked for? *value: of the name that it is about. */
+static int fits(const history_query *q, pawl_str changes, pawl_buf *scratch,
+                pawl_str *value) {
+  if (q->variable.len)
+    return has_changed(changes, &q->variable, scratch, value);
+  return !q->attribute.len || has_set(changes, &q->attribute, value);
+}
+
 static void add_row(const pawl_rows *rows, int k, const history_query *q,
                     pawl_buf *scratch, pawl_object *list) {
   pawl_str value = {NULL, 0};
   pawl_object o;
 
-  if (asks_value(q)) {
-    pawl_str changes = pawl_read_history_list(rows, k).changes;
-    if (q->variable.len ? !has_changed(changes, &q->variable, scratch, &value)
-                        : !has_set(changes, &q->attribute, &value))
-      return;
-  }
+  if (!fits(q, pawl_read_history_list(rows, k).changes, scratch, &value))
+    return;
   pawl_list_object(list, &o);
   pawl_member_columns(&o, rows, k,
                       "seq type node token visit attempt transition path "
@@ -192,6 +199,7 @@ static void add_page(const pawl_rows *rows, const pawl_rows *trimmed,
     gone = pawl_trimmed_newest(pawl_read_history_trimmed(trimmed, 0).record);
   for (int k = 0; k < rows->nrows && list->n < q->limit; k++) {
     int64_t seq = pawl_read_history_list(rows, k).seq;
+    if (seq > q->upto) return;
     if (q->after < gone && seq > gone) {
       add_trimmed(trimmed, list);
       q->after = gone;
@@ -204,6 +212,52 @@ static void add_page(const pawl_rows *rows, const pawl_rows *trimmed,
     add_trimmed(trimmed, list);
 }
 
+/* From where on, and up to where, the newest rows that fit are: found from the
+ * newest on, so that it costs what is looked through for them. */
+static pawl_code find_last(pawl_engine *e, const pawl_id *id, history_query *q,
+                           pawl_buf *scratch, pawl_error *err) {
+  const int shard = pawl_shard_of(e, id);
+  int64_t below = INT64_MAX, left = q->last;
+  pawl_str value;
+  pawl_rows rows;
+  int max;
+
+  q->upto = 0;
+  do {
+    max = left > PAGE || asks_value(q) ? PAGE : (int)left;
+    MUST(PAWL_READ(e->store, history_back, &rows, err, .shard = shard,
+                   .id = id, .below = below, .max = max, FITTING(q)));
+    for (int k = 0; k < rows.nrows && left; k++) {
+      const pawl_history_back_row row = pawl_read_history_back(&rows, k);
+      below = row.seq;
+      if (!fits(q, row.changes, scratch, &value)) continue;
+      if (!q->upto) q->upto = below;
+      left--;
+    }
+  } while (left && rows.nrows == max);
+  q->after = left ? 0 : below - 1;
+  return PAWL_OK;
+}
+
+static pawl_code read_query(pawl_str text, history_query *q, pawl_error *err) {
+  q->limit = INT32_MAX;
+  q->upto = INT64_MAX;
+  MUST(pawl_options_read(&pawl_options_of_history, text, q, err));
+  MUST(pawl_check_type(&q->type, pawl_record_types, PAWL_NRECORD_TYPES, err));
+  if (q->variable.len && q->attribute.len)
+    return pawl_fail(
+        err, PAWL_INVALID,
+        "a history's `variable` and `attribute` exclude each other");
+  if (q->last && (q->limit < INT32_MAX || q->after))
+    return pawl_fail_hint(
+        err, PAWL_INVALID,
+        "`last` alone for the newest rows; `limit` and `after` go through "
+        "them from the oldest on",
+        "a history's `last` and `%s` exclude each other",
+        q->after ? "after" : "limit");
+  return PAWL_OK;
+}
+
 pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
                               pawl_str query, pawl_buf *out, pawl_error *err) {
   history_query q;
@@ -214,18 +268,13 @@ pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
   pawl_code rc = PAWL_OK;
 
   pawl_options_init(&pawl_options_of_history, &q, sizeof q, &e->alloc);
-  q.limit = INT32_MAX;
-  TRY(pawl_options_read(&pawl_options_of_history, query, &q, err));
-  TRY(pawl_check_type(&q.type, pawl_record_types, PAWL_NRECORD_TYPES, err));
-  if (q.variable.len && q.attribute.len)
-    TRY(pawl_fail(
-        err, PAWL_INVALID,
-        "a history's `variable` and `attribute` exclude each other"));
+  TRY(read_query(query, &q, err));
+  if (q.last) TRY(find_last(e, id, &q, &scratch, err));
   pawl_list_begin(&list, out);
   while (more && list.n < q.limit) {
     TRY(read_page(e, id, &q, &rows, &trimmed, err));
     add_page(&rows, &trimmed, &q, &scratch, &list);
-    more = rows.nrows == PAGE;
+    more = rows.nrows == PAGE && q.after < q.upto;
   }
   pawl_list_end(&list);
   TRY(pawl_buf_check(&scratch, err));

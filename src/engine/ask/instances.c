@@ -322,15 +322,24 @@ static pawl_code read_outbox_query(pawl_engine *e, pawl_str query,
 }
 
 /* All three of the place are null, or none: together they are the order. */
-static pawl_code send_outbox(pawl_engine *e, const outbox_query *q,
-                             pawl_rows *rows, pawl_error *err) {
 #define WHICH(q)                                                  \
   .type = pawl_buf_some(&(q)->type),                              \
-  .instance = (q)->has_instance ? &(q)->instance : NULL,          \
   .emitted_before = (q)->emitted_before_us,                       \
   .after_at = (q)->has_after ? (q)->after_us : PAWL_NULL,         \
   .after_instance = (q)->has_after ? &(q)->after_instance : NULL, \
   .after_seq = (q)->has_after ? (q)->after_seq : PAWL_NULL, .max = (q)->limit
+
+static pawl_code ask_outbox_of(pawl_engine *e, const outbox_query *q,
+                               pawl_rows *rows, pawl_error *err) {
+  return PAWL_READ(
+      e->store, outbox_of, rows, err, .shard = pawl_shard_of(e, &q->instance),
+      .instance = &q->instance, .tenant = pawl_buf_some(&q->tenant),
+      .dead = q->dead, WHICH(q));
+}
+
+static pawl_code ask_outbox(pawl_engine *e, const outbox_query *q,
+                            pawl_rows *rows, pawl_error *err) {
+  if (q->has_instance) return ask_outbox_of(e, q, rows, err);
   pawl_args_begin(&e->args, q->dead         ? PAWL_STMT_outbox_dead
                             : q->tenant.len ? PAWL_STMT_outbox_list_tenant
                                             : PAWL_STMT_outbox_list);
@@ -422,7 +431,7 @@ pawl_code pawl_engine_outbox_list(pawl_engine *e, pawl_str query,
 
   pawl_options_init(&pawl_options_of_outbox_list, &q, sizeof q, &e->alloc);
   TRY(read_outbox_query(e, query, &q, err));
-  TRY(send_outbox(e, &q, &rows, err));
+  TRY(ask_outbox(e, &q, &rows, err));
   TRY(add_outbox(e, &rows, &q, out, err));
 out:
   pawl_options_deinit(&pawl_options_of_outbox_list, &q);

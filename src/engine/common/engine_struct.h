@@ -17,11 +17,13 @@
 #include "../../base/id.h"
 #include "../../base/log.h"
 #include "../../base/process.h"
+#include "../../base/ration.h"
 #include "../../defs/registry.h"
 #include "../../host/host.h"
 #include "../../rules/decision.h"
 #include "../../store/store.h"
 #include "pipeline.h"
+#include "trust.h"
 
 #define PAWL_MAX_BATCH 1024
 #define PAWL_MAX_LEASE_US (3600 * PAWL_SECOND) /* leases end within this */
@@ -93,10 +95,10 @@ typedef enum pawl_spent {
 typedef struct pawl_budget {
   int64_t began_mono_us;
   int64_t until_mono_us; /* PAWL_NEVER: it has no end */
+  int is_short;          /* of who draws frames: see budget.h */
   int claims, ran;       /* claims made, handlers begun since */
   int is_slow;           /* the last handler was: others run what is left */
   int planned;           /* of those that ran: not committed yet */
-  int64_t round;         /* of a tick that is too short for all */
   pawl_cost claim, commit;
   pawl_spent on; /* what the time goes into now */
   int64_t since_mono_us, waited_us;
@@ -121,15 +123,19 @@ typedef enum pawl_paced {
 struct pawl_engine {
   /* ---- everybody's ---- */
   pawl_config config; /* defaults filled in */
-  pawl_alloc alloc;   /* the config's, and counts in `refusals` (N7) */
-  pawl_alloc plain;   /* the config's, for Lua, what it gives, and answers */
+  pawl_alloc given;   /* the config's: of what outlives the engine */
+  pawl_ration ration; /* how much of it this engine has */
+  pawl_alloc plain;   /* the ration's, for Lua, what it gives, and answers */
+  pawl_alloc alloc;   /* the same, and counts in `refusals` (N7) */
+  int64_t refused;    /* the ration's, when it was tidied up last */
   int64_t refusals;   /* requests for memory that were refused */
   pawl_log log;
   pawl_clock clock;
   int64_t clock_offset_us; /* store time minus host time */
   uint64_t random;         /* time.c */
   pawl_buf group, prefixes, schema, retain;
-  pawl_buf tenant; /* whose it is; empty: nobody's, all is seen */
+  pawl_trust trust; /* of what it loads, and the most of what is stored */
+  pawl_buf tenant;  /* whose it is; empty: nobody's, all is seen */
   pawl_store *store;
   pawl_host *host;
   pawl_registry *registry;
@@ -151,9 +157,11 @@ struct pawl_engine {
   /* ---- common: batches under way, see pipeline.h; waking ---- */
   pawl_sent sent[PAWL_MAX_SUBMITTED]; /* a ring */
   int oldest_sent, nsent;
-  int64_t wake_mono_us; /* no other wake-up before that */
-  int woken;            /* somebody says that there is something to do */
-  int64_t sql_limit_us; /* of one statement of a user's */
+  int64_t wake_mono_us;     /* no other wake-up before that */
+  int woken;                /* somebody says that there is something to do */
+  pawl_buf store_name;      /* wake.c */
+  struct pawl_waker *waker; /* NULL: the program is not told */
+  int64_t sql_limit_us;     /* of one statement of a user's */
   /* ---- common: what is to be done once the transaction that a user holds is
    * committed, verbs.c ---- */
   struct {
@@ -178,25 +186,36 @@ struct pawl_engine {
   int ntrims;     /* plans whose instances are to be trimmed, trim.h */
   int last_found; /* a slot; what is looked for next is often behind it */
   const struct pawl_held *alone; /* N3: nothing beside it; NULL: no such */
+  struct pawl_held **order;      /* of a round, turns.h; room for each slot */
+  int64_t turns;                 /* taken so far, and claims */
+  int64_t behind_us;             /* of the last one, turns.c */
   /* ---- what the last look showed, offers.c and claim.c ---- */
   pawl_offer *offers;
   int noffers, offers_cap;
   int fresh_ready, suspect_ready;
   int64_t next_due_us;
+  int64_t looks;         /* made so far */
   int64_t look_mono_us;  /* when offers and timers are looked at again */
   pawl_store_marks mark; /* the store as it was then; `quiet`: that is known */
   int quiet;
   int64_t timer_mono_us; /* not before that for a timer that has come */
   /* ---- claims, claim.c and refill.c ---- */
   int next_shard;
+  int most;         /* at once: a batch, or fewer while memory is short */
   int claiming;     /* slots that a claim under way may fill */
   int empty_shards; /* in a row that had less than was wanted */
+  int64_t promoted; /* times that have come, and there was no place yet */
   pawl_ahead ahead;
   struct { /* claims whose answer was lost */
     int shard;
     pawl_id lease;
   } lost_claims[PAWL_LOST_CLAIMS];
   int nlost_claims;
+  int owes_leases; /* of what was undone: the store may know some of ours that
+                      nobody here holds */
+  /* ---- durable.c: what was committed has to be on disk, at once, or within
+   * flush_us ---- */
+  int owes_save, owes_flush;
   /* ---- what fits in a tick, budget.c ---- */
   pawl_budget budget;
   /* ---- executors.c, heartbeat.c ---- */
@@ -212,6 +231,9 @@ struct pawl_engine {
   int64_t run_avg_us; /* moving average of a handler's time */
   pawl_spin spins[PAWL_SPIN_SLOTS];
   pawl_rollbacks rollbacks[PAWL_SPIN_SLOTS];
+  struct pawl_quota_use *quotas; /* quota.c */
+  int nquotas, quotas_cap;
+  int quotas_swept; /* what was left from before is gone */
   /* ---- a transactional step, transactional.c ---- */
   struct pawl_step_unit *unit; /* slots.h; NULL: none is open */
   pawl_told told;              /* of it */
@@ -233,6 +255,7 @@ struct pawl_engine {
                               not loaded for that */
   int ninboxes;            /* how many; 0: none */
   int holding;             /* some are held for their inboxes */
+  int let_go_due;          /* one was let go that others had waked meanwhile */
   int64_t reach_look_us;   /* next look for children that have to end; -1: at
                               once, as some were noted */
 };

@@ -22,6 +22,7 @@ struct pawl_sent {
   /* What its answer leads to. NULL: nothing, it is a wake-up. */
   pawl_code (*finish)(pawl_engine *e, pawl_sent *sent, pawl_error *err);
   int want;                /* a claim: of so many */
+  int64_t looks;           /* and after which of the looks it was sent */
   int at, load_at;         /* where its result is; of a claim, its load's */
   int shard;               /* of a claim */
   pawl_id lease;           /* of a claim */

@@ -58,7 +58,7 @@ static char turned(const number *n, char digit) {
 
 static void add_number(pawl_str text, pawl_buf *out) {
   const number n = read_number(text);
-  char exponent[16];
+  char exponent[24];
 
   pawl_buf_addc(out, 'n');
   pawl_buf_addc(out, !n.ndigits ? '1' : n.negative ? '0' : '2');

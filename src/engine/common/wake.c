@@ -1,8 +1,153 @@
-/* The notification that workers sleep on. */
+/* The notification that workers sleep on, and the programs' own. */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "wake.h"
 
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../base/fault.h"
 #include "engine_struct.h"
 #include "pipeline.h"
+
+/* ---- programs ---- */
+
+typedef struct pawl_waker {
+  struct pawl_waker *next;
+  const pawl_engine *e;
+  int64_t round; /* in which it was told last */
+  int calls;     /* under way */
+} pawl_waker;
+
+/* The process's, and of no use to a child that has forked: another thread may
+ * have held the lock then, and whoever is in the list is its parent's. */
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t told;
+  pawl_waker *first;
+  int64_t round;
+  _Atomic int64_t pid; /* whose it is; -pid: being made so */
+} all = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0};
+
+static void begin_anew(void) {
+  static const pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static const pthread_cond_t told = PTHREAD_COND_INITIALIZER;
+  all.lock = lock;
+  all.told = told;
+  all.first = NULL;
+}
+
+/* One of the process's threads makes it the process's. */
+static void lock_all(void) {
+  const int64_t own = getpid();
+  int64_t seen = atomic_load(&all.pid);
+
+  while (seen != own) {
+    if (seen == -own) {
+      sched_yield();
+      seen = atomic_load(&all.pid);
+    } else if (atomic_compare_exchange_weak(&all.pid, &seen, -own)) {
+      begin_anew();
+      atomic_store(&all.pid, seen = own);
+    }
+  }
+  pthread_mutex_lock(&all.lock);
+  (void)PAWL_FAULT("wake.locked");
+}
+
+static void unlock_all(void) {
+  pthread_mutex_unlock(&all.lock);
+}
+
+/* Two engines with the same one are open on the same store; of what cannot be
+ * opened twice it is empty. */
+static pawl_code name_store(pawl_engine *e, const char *url, pawl_error *err) {
+  char path[PATH_MAX];
+  pawl_buf *name = &e->store_name;
+
+  pawl_store_describe(url, name);
+  MUST(pawl_buf_check(name, err));
+  if (!strcmp(name->at, ":memory:")) {
+    pawl_buf_clear(name);
+    return PAWL_OK;
+  }
+  if (realpath(name->at, path)) pawl_buf_set(name, pawl_strz(path));
+  pawl_buf_addc(name, ' ');
+  pawl_buf_addz(name, e->config.schema ? e->config.schema : "");
+  return pawl_buf_check(name, err);
+}
+
+pawl_code pawl_wake_open(pawl_engine *e, const char *url, pawl_error *err) {
+  MUST(name_store(e, url ? url : "pawl.db", err));
+  if (!e->config.wake) return PAWL_OK;
+  e->waker = pawl_calloc(&e->plain, sizeof *e->waker);
+  if (!e->waker) return pawl_fail_memory(err);
+  e->waker->e = e;
+  lock_all();
+  e->waker->next = all.first;
+  all.first = e->waker;
+  unlock_all();
+  return PAWL_OK;
+}
+
+void pawl_wake_close(pawl_engine *e, int ours) {
+  pawl_waker *w = e->waker, **at = &all.first;
+
+  if (w && ours) {
+    lock_all();
+    while (*at != w) at = &(*at)->next;
+    *at = w->next;
+    while (w->calls) pthread_cond_wait(&all.told, &all.lock);
+    unlock_all();
+  }
+  pawl_release(&e->plain, w, sizeof *w);
+  e->waker = NULL;
+  pawl_buf_deinit(&e->store_name); /* others have read it until here */
+}
+
+/* Its own tick ends with what is due next; so it is not told meanwhile. */
+static int is_meant(const pawl_waker *w, const pawl_engine *e) {
+  if (w->e == e) return !e->stats;
+  return e->store_name.len && pawl_str_eq(pawl_buf_str(&w->e->store_name),
+                                          pawl_buf_str(&e->store_name));
+}
+
+/* The next that this round has not told. The list may change while one is
+ * told; whom another round tells meanwhile is told of this, too. */
+static pawl_waker *next_meant(const pawl_engine *e, int64_t round) {
+  for (pawl_waker *w = all.first; w; w = w->next) {
+    if (w->round >= round) continue;
+    w->round = round;
+    if (is_meant(w, e)) return w;
+  }
+  return NULL;
+}
+
+void pawl_wake_programs(pawl_engine *e) {
+  pawl_waker *w;
+  int64_t round;
+
+  if (pawl_store_held(e->store)) { /* nobody can see it yet */
+    e->after_held.wake = 1;
+    return;
+  }
+  lock_all();
+  round = ++all.round;
+  while ((w = next_meant(e, round))) {
+    w->calls++;
+    unlock_all();
+    w->e->config.wake(w->e->config.wake_ud);
+    lock_all();
+    if (!--w->calls) pthread_cond_broadcast(&all.told);
+  }
+  unlock_all();
+}
+
+/* ---- workers ---- */
 
 /* Nobody waits for its answer, where that can be. */
 static pawl_code send_wake(pawl_engine *e, pawl_error *err) {
@@ -34,6 +179,7 @@ void pawl_wake(pawl_engine *e) {
     e->after_held.wake = 1; /* nobody can see it yet */
     return;
   }
+  pawl_wake_programs(e);
   if (mono < e->wake_mono_us) return;
   e->wake_mono_us = mono + PAWL_WAKE_EVERY_US;
   if (send_wake(e, &err) != PAWL_OK)

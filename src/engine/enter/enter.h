@@ -37,6 +37,8 @@ typedef struct pawl_origin {
    * an instance has said it in the options of what it starts: `inside`. */
   pawl_str tenant;
   int inside;
+  pawl_str
+      by; /* who has it started, unless the options say; at NULL: nobody */
 } pawl_origin;
 /* `origin`: NULL when somebody asks for it from outside. */
 pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,

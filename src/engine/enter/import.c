@@ -22,6 +22,7 @@
 #include "../../defs/def.h"
 #include "../../rules/state.h"
 #include "../../value/json.h"
+#include "../common/audit.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "../common/lines.h"
@@ -34,7 +35,7 @@ enum { FORMAT = 1, BATCH = 200 /* rows */ };
 typedef struct import_options {
   uint64_t given;
   int release, copy;
-  pawl_buf by;
+  pawl_buf by, reason;
   int64_t line;
 } import_options;
 
@@ -42,7 +43,9 @@ static const pawl_option import_rows[] = {
     {"release", PAWL_OPTION_BOOL, .at = offsetof(import_options, release)},
     {"copy", PAWL_OPTION_BOOL, .at = offsetof(import_options, copy)},
     {"by", PAWL_OPTION_TEXT, .at = offsetof(import_options, by), .low = 1,
-     .high = 255},
+     .high = PAWL_MAX_BY},
+    {"reason", PAWL_OPTION_TEXT, .at = offsetof(import_options, reason),
+     .high = PAWL_MAX_REASON},
     {"line", PAWL_OPTION_INT, .at = offsetof(import_options, line), .low = 1,
      .high = INT64_MAX}};
 PAWL_OPTIONS_OF(import) = {.what = "import", PAWL_OPTION_ROWS(import_rows)};
@@ -81,6 +84,7 @@ typedef struct reading {
   pawl_id no; /* its letter, if it gets one */
   pawl_standing status;
   pawl_buf keep; /* what a batch borrows */
+  pawl_buf told; /* what the audit is to say of the instance that is open */
   pawl_object imported, there;
   const pawl_back *back; /* it comes from this store's archive; NULL: not so */
   int is_archived;       /* the archive has it already */
@@ -176,6 +180,42 @@ static int get_id(pawl_str text, pawl_id *id) {
          pawl_id_parse(value.at + 1, 36, id);
 }
 
+/* Unless it is said otherwise: by who imports, or by its having been moved. */
+static int is_copy(const reading *r) {
+  return r->options.copy || (!r->options.release && !r->is_moved);
+}
+
+/* A text of the head, if it is one that can be shown. */
+static void add_told(reading *r, const char *front, const char *name) {
+  pawl_buf *out = &r->told;
+  const size_t was = out->len, from = was + strlen(front);
+  pawl_str value;
+
+  if (!pawl_json_get(r->now.text, name, &value) ||
+      pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return;
+  pawl_buf_addz(out, front);
+  pawl_json_unquote(value, out);
+  if (out->failed) return;
+  if (out->len == from || out->len - from > PAWL_MAX_BY ||
+      memchr(out->at + from, 0, out->len - from))
+    out->len = was;
+}
+
+static pawl_code write_told(reading *r, pawl_error *err) {
+  pawl_buf_clear(&r->told);
+  pawl_buf_addz(&r->told, is_copy(r)    ? "as a copy"
+                          : r->is_moved ? "moved"
+                                        : "released");
+  add_told(r, ", exported ", "at");
+  add_told(r, " by ", "by");
+  if (r->options.reason.len) {
+    pawl_buf_addz(&r->told, ": ");
+    pawl_buf_adds(&r->told, pawl_buf_str(&r->options.reason));
+  }
+  return pawl_buf_check(&r->told, err);
+}
+
 static pawl_code read_head(reading *r, pawl_error *err) {
   pawl_str masked, moved, text = r->now.text;
 
@@ -197,6 +237,7 @@ static pawl_code read_head(reading *r, pawl_error *err) {
                           "what was masked cannot go on in its place");
   r->is_open = 1;
   r->rows.n = 0;
+  MUST(write_told(r, err));
   return pawl_id_make(&r->e->ids, pawl_engine_now(r->e), &r->no, err);
 }
 
@@ -301,6 +342,23 @@ out:
   return rc;
 }
 
+/* Which the arguments are; told as any registration. */
+static pawl_code insert_workflow(reading *r, const pawl_def *def,
+                                 pawl_error *err) {
+  pawl_rows rows;
+  char own[PAWL_MAX_SELF];
+  int at;
+
+  MUST(pawl_store_send(r->e->store, &r->e->args, &at, err));
+  pawl_store_rows(r->e->store, at, &rows);
+  if (!rows.changed) return PAWL_OK;
+  return pawl_audit_workflow(r->e, "registered", pawl_strz(def->code),
+                             def->version,
+                             r->options.by.len ? pawl_buf_str(&r->options.by)
+                                               : pawl_audit_self(r->e, own),
+                             pawl_strz("imported"), err);
+}
+
 static pawl_code store_workflow(reading *r, const line *one, pawl_error *err) {
   pawl_def *def = NULL;
   int is_known = 0;
@@ -309,7 +367,7 @@ static pawl_code store_workflow(reading *r, const line *one, pawl_error *err) {
   pawl_buf_clear(&r->keep);
   TRY(read_workflow(r, one, &def, err));
   TRY(look_for_workflow(r, def, &is_known, err));
-  if (!is_known) TRY(pawl_store_send(r->e->store, &r->e->args, NULL, err));
+  if (!is_known) TRY(insert_workflow(r, def, err));
 out:
   pawl_def_free(def);
   return rc;
@@ -333,11 +391,6 @@ static int begin_args(const reading *r, pawl_stmt stmt) {
   if (strcmp(pawl_stmts[stmt].args[1].name, "instance")) return 1;
   pawl_args_add(a, 1, &id);
   return 2;
-}
-
-/* Unless it is said otherwise: by who imports, or by its having been moved. */
-static int is_copy(const reading *r) {
-  return r->options.copy || (!r->options.release && !r->is_moved);
 }
 
 /* What the original has still to say is not the copy's. */
@@ -500,6 +553,14 @@ static pawl_code store_rows(reading *r, int *is_there, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* What comes back from the archive is told by who asked for that. */
+static pawl_code tell_audit(reading *r, pawl_error *err) {
+  if (r->back) return r->back->behind(r->e, r->back->ud, err);
+  return pawl_audit_instance(r->e, "imported", &r->id,
+                             pawl_buf_str(&r->options.by),
+                             pawl_buf_str(&r->told), err);
+}
+
 /* Once: all of it, or nothing. */
 static pawl_code store_once(reading *r, int *is_there, pawl_error *err) {
   pawl_code rc = PAWL_OK;
@@ -516,7 +577,7 @@ static pawl_code store_once(reading *r, int *is_there, pawl_error *err) {
     pawl_store_rollback(r->e->store);
     return PAWL_OK;
   }
-  if (r->back && !*is_there) TRY(r->back->behind(r->e, r->back->ud, err));
+  if (!*is_there) TRY(tell_audit(r, err));
   (void)PAWL_FAULT("engine.import.last");
   TRY(pawl_store_commit(r->e->store, err));
 out:
@@ -593,6 +654,7 @@ pawl_code pawl_import_back(pawl_engine *e, pawl_str text,
   reading r = {.e = e,
                .rest = text,
                .keep = {.alloc = &e->alloc},
+               .told = {.alloc = &e->alloc},
                .options = {.release = 1},
                .back = back};
   pawl_buf ids = {.alloc = &e->alloc};
@@ -602,6 +664,7 @@ pawl_code pawl_import_back(pawl_engine *e, pawl_str text,
   if (rc == PAWL_OK && !r.imported.n)
     rc = wrong(err, NULL, "there is no instance in its lines");
   pawl_buf_deinit(&r.keep);
+  pawl_buf_deinit(&r.told);
   pawl_buf_deinit(&ids);
   drop(&e->alloc, &r.rows);
   return rc;
@@ -609,7 +672,10 @@ pawl_code pawl_import_back(pawl_engine *e, pawl_str text,
 
 pawl_code pawl_engine_import(pawl_engine *e, pawl_str text, pawl_str options,
                              pawl_buf *out, pawl_error *err) {
-  reading r = {.e = e, .rest = text, .keep = {.alloc = &e->alloc}};
+  reading r = {.e = e,
+               .rest = text,
+               .keep = {.alloc = &e->alloc},
+               .told = {.alloc = &e->alloc}};
   pawl_buf imported = {.alloc = &e->alloc}, there = {.alloc = &e->alloc};
   pawl_object answer;
   pawl_code rc = PAWL_OK;
@@ -634,6 +700,7 @@ pawl_code pawl_engine_import(pawl_engine *e, pawl_str text, pawl_str options,
 out:
   pawl_options_deinit(&pawl_options_of_import, &r.options);
   pawl_buf_deinit(&r.keep);
+  pawl_buf_deinit(&r.told);
   pawl_buf_deinit(&imported);
   pawl_buf_deinit(&there);
   drop(&e->alloc, &r.workflows);

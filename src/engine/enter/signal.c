@@ -366,8 +366,11 @@ static pawl_code trigger_one(pawl_engine *e, event *v, const trigger *t,
   TRY(pawl_buf_check(&input, err));
   TRY(pawl_buf_check(&options, err));
   TRY(pawl_buf_check(&key, err));
-  pawl_origin origin = {
-      .key = pawl_buf_str(&key), .inside = 1, .also = mark_triggered, .ud = v};
+  pawl_origin origin = {.key = pawl_buf_str(&key),
+                        .inside = 1,
+                        .by = pawl_buf_some(&v->by),
+                        .also = mark_triggered,
+                        .ud = v};
   TRY(pawl_engine_start(e, t->workflow.at, pawl_buf_str(&input),
                         pawl_buf_str(&options), &origin, &id, &created, err));
   v->reached += created;
@@ -427,7 +430,8 @@ static pawl_code copy_event(pawl_engine *e, const event *v, pawl_error *err) {
       .shard = pawl_event_shard(e, pawl_buf_str(&v->key)),
       .tenant = pawl_buf_str(&v->tenant), .source = pawl_buf_str(&v->source),
       .id = pawl_buf_str(&v->id), .name = pawl_buf_str(&v->name),
-      .key = pawl_buf_str(&v->key), .data = v->data, .came = &v->came,
+      .key = pawl_buf_str(&v->key), .data = v->data,
+      .by = pawl_buf_some(&v->by), .came = &v->came,
       .received_at = v->received_us, .expires_at = v->expires_us);
 }
 
@@ -469,8 +473,8 @@ static pawl_code keep_event(pawl_engine *e, event *v, int *is_new, int *posted,
                 .tenant = pawl_buf_str(&v->tenant),
                 .source = pawl_buf_str(&v->source), .id = pawl_buf_str(&v->id),
                 .name = pawl_buf_str(&v->name), .key = pawl_buf_some(&v->key),
-                .data = v->data, .came = &v->came, .ttl_us = v->ttl_us,
-                .now = pawl_store_now(e->store)));
+                .data = v->data, .by = pawl_buf_some(&v->by), .came = &v->came,
+                .ttl_us = v->ttl_us, .now = pawl_store_now(e->store)));
   TRY(PAWL_SEND(e->store, event_get, &found, err, .shard = shard,
                 .tenant = pawl_buf_str(&v->tenant),
                 .source = pawl_buf_str(&v->source),
@@ -656,8 +660,10 @@ static pawl_code send_with_start(pawl_engine *e, event *v, pawl_error *err) {
   pawl_buf key = {.alloc = &e->alloc};
   pawl_str own;
   pawl_id id;
-  pawl_origin origin = {
-      .tenant = pawl_buf_some(&v->tenant), .also = with_start, .ud = v};
+  pawl_origin origin = {.tenant = pawl_buf_some(&v->tenant),
+                        .by = pawl_buf_some(&v->by),
+                        .also = with_start,
+                        .ud = v};
   pawl_code rc = PAWL_OK;
 
   int keyed = v->start.options.at &&
@@ -736,6 +742,7 @@ static pawl_code load_left(pawl_engine *e, int shard,
   const pawl_event_get_row *row = PAWL_KEPT(event_get, keep);
   pawl_buf_set(&v->name, row->name);
   pawl_buf_set(&v->key, row->key);
+  pawl_buf_set(&v->by, row->by);
   pawl_buf_set(&v->tenant, left->tenant);
   pawl_buf_set(&v->source, left->source);
   pawl_buf_set(&v->id, left->id);
@@ -743,7 +750,7 @@ static pawl_code load_left(pawl_engine *e, int shard,
   take_times(v, row);
   v->has_id = 1;
   *there = 1;
-  if (v->name.failed || v->key.failed || v->tenant.failed ||
+  if (v->name.failed || v->key.failed || v->by.failed || v->tenant.failed ||
       v->source.failed || v->id.failed)
     return pawl_fail_memory(err);
   return complete(v, err);

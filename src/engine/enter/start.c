@@ -100,10 +100,12 @@ static pawl_code check_input(pawl_str *input, pawl_error *err) {
 }
 
 /* A key from inside may be longer than what people are allowed. */
-static pawl_code take_key(const pawl_origin *origin, pawl_start_options *o,
-                          pawl_error *err) {
-  if (!origin || !origin->key.at) return PAWL_OK;
-  pawl_buf_set(&o->key, origin->key);
+static pawl_code take_origin(const pawl_origin *origin, pawl_start_options *o,
+                             pawl_error *err) {
+  if (!origin) return PAWL_OK;
+  if (origin->key.at) pawl_buf_set(&o->key, origin->key);
+  if (origin->by.at && !o->by.len) pawl_buf_set(&o->by, origin->by);
+  MUST(pawl_buf_check(&o->by, err));
   return pawl_buf_check(&o->key, err);
 }
 
@@ -125,7 +127,7 @@ pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
   TRY(pawl_start_options_read(o, text, 0, err));
   TRY(pawl_start_check_size(e, o, s.input, err));
   TRY(pawl_start_tenant(e, origin, o, err));
-  TRY(take_key(origin, o, err));
+  TRY(take_origin(origin, o, err));
   TRY(pawl_start_check_reuse(o, err));
   asked = o->version;
   TRY(pawl_start_version(e, code, o, err));
@@ -140,6 +142,8 @@ pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
   *created = s.created;
   if (s.created && (pawl_start_is_choosy(o) || !(o->delay_us || o->at_us)))
     pawl_wake(e); /* also for one that was replaced */
+  else if (s.created)
+    pawl_wake_programs(e); /* it may be due before what they wait for */
 out:
   pawl_start_options_deinit(o);
   return rc;

@@ -413,6 +413,12 @@ static int any_due(const many *m) {
   return 0;
 }
 
+static int any_created(const many *m) {
+  for (int i = 0; i < m->nrows; i++)
+    if (m->rows[i].of->created) return 1;
+  return 0;
+}
+
 /* Batch by batch; what is stored stays when a later one fails, and the message
  * says how many those are. */
 static pawl_code write_all(many *m, pawl_error *err) {
@@ -431,7 +437,10 @@ static pawl_code write_all(many *m, pawl_error *err) {
     rc = settle_keys(m, &left, err);
     m->nstored = next - (size_t)left;
     if (rc != PAWL_OK) goto out;
-    if (any_due(m)) pawl_wake(m->e);
+    if (any_due(m))
+      pawl_wake(m->e);
+    else if (any_created(m))
+      pawl_wake_programs(m->e);
   }
 out:
   if (rc != PAWL_OK && m->nstored)

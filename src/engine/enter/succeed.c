@@ -29,7 +29,6 @@ typedef struct holder {
   pawl_id id;
   pawl_standing status;
   int is_archived, is_away;
-  int has_begun; /* somebody has stored so; else see shown_status */
   int has_ended; /* and nobody asks it to go on */
   verdict verdict;
 } holder;
@@ -139,7 +138,6 @@ static pawl_code look(pawl_engine *e, const pawl_starting *s, holder *h,
   if (!rows.nrows) return PAWL_OK; /* it went just now */
   h->is_archived = pawl_read_repair_state(&rows, 0).archived_at != 0;
   h->is_away = pawl_read_repair_state(&rows, 0).away.len > 0;
-  h->has_begun = pawl_read_repair_state(&rows, 0).started != 0;
   if (!pawl_status_parse(pawl_read_repair_state(&rows, 0).status, &h->status))
     return pawl_fail(err, PAWL_CORRUPT, "an instance with an unknown status");
   pawl_store_rows(e->store, letter, &rows);
@@ -181,13 +179,12 @@ static pawl_code shown_status(pawl_engine *e, const pawl_starting *s,
   int at;
 
   *out = h->status;
-  if (h->status != PAWL_STATUS_RUNNING || h->has_begun) return PAWL_OK;
-  MUST(PAWL_SEND(e->store, agenda_get, &at, err,
-                 .shard = pawl_start_shard(e, s), .id = &h->id,
-                 .now = pawl_store_now(e->store)));
+  if (h->status != PAWL_STATUS_RUNNING) return PAWL_OK;
+  MUST(PAWL_SEND(e->store, instance_status, &at, err,
+                 .shard = pawl_start_shard(e, s), .id = &h->id));
   pawl_store_rows(e->store, at, &rows);
-  if (!rows.nrows || !pawl_read_agenda_get(&rows, 0).lease)
-    *out = PAWL_STATUS_CREATED;
+  if (rows.nrows)
+    (void)pawl_status_parse(pawl_read_instance_status(&rows, 0).status, out);
   return PAWL_OK;
 }
 

@@ -44,6 +44,7 @@ static int nwrong(const deploy *d) {
 /* ---- reading ---- */
 
 static pawl_code load_one(deploy *d, one *o, pawl_str path, pawl_error *err) {
+  const pawl_trust *trust = &d->e->trust;
   o->path.alloc = &d->e->alloc;
   o->loaded.ref = -1;
   pawl_json_unquote(path, &o->path);
@@ -51,8 +52,10 @@ static pawl_code load_one(deploy *d, one *o, pawl_str path, pawl_error *err) {
   if (!o->path.len || strlen(o->path.at) != o->path.len)
     return pawl_fail(err, PAWL_INVALID, "deploy: a file's path is %s",
                      o->path.len ? "cut by a zero byte" : "empty");
-  MUST(pawl_host_load_file(d->e->host, o->path.at, &o->loaded, err));
-  return pawl_loaded_def(d->e, &o->loaded, 0, &o->def, err);
+  MUST(pawl_host_load_file(d->e->host, o->path.at,
+                           pawl_trust_limits(trust, trust->level), &o->loaded,
+                           err));
+  return pawl_loaded_def(d->e, &o->loaded, trust, 0, &o->def, err);
 }
 
 static int is_one_version(const pawl_def *a, const pawl_def *b) {

@@ -15,7 +15,8 @@
 /* An inline one has no source that could be stored: whoever has not loaded it
  * himself cannot run it. */
 pawl_code pawl_loaded_def(pawl_engine *e, const pawl_loaded *l,
-                          int64_t version, pawl_def **out, pawl_error *err) {
+                          const pawl_trust *trust, int64_t version,
+                          pawl_def **out, pawl_error *err) {
   pawl_def *def = NULL;
   pawl_code rc = PAWL_OK;
   pawl_str source = l->is_inline ? pawl_strz(NULL) : pawl_buf_str(&l->source);
@@ -24,6 +25,8 @@ pawl_code pawl_loaded_def(pawl_engine *e, const pawl_loaded *l,
                    l->bundle.len ? pawl_buf_str(&l->bundle) : pawl_strz("{}"),
                    &e->alloc, &def, err));
   TRY(pawl_def_check(def, err));
+  if (pawl_host_is_limited(l->ref)) TRY(pawl_trust_apply(trust, def, err));
+  def->is_isolated = pawl_host_is_isolated(e->host, l->ref);
   if (def->is_auto && version) TRY(pawl_def_number(def, version, err));
   def->host_ref = l->ref;
   *out = def;
@@ -39,6 +42,7 @@ typedef struct known {
   int exists;
   int64_t revision;
   int same, active, fixed;
+  pawl_trust_level trust;
   pawl_str graph; /* until the unit is over */
 } known;
 
@@ -60,6 +64,7 @@ static pawl_code send_lock(pawl_engine *e, const pawl_def *def, known *k,
   k->active = row.active != 0;
   k->fixed = row.revision > 1 && row.reason.at;
   k->graph = row.graph;
+  k->trust = pawl_trust_stored(row.trust);
   return PAWL_OK;
 }
 
@@ -99,11 +104,10 @@ static pawl_code send_retire(pawl_engine *e, const pawl_def *def,
 }
 
 /* Who made it, when nobody says: this process, which `own` tells. */
-static pawl_str who(pawl_engine *e, const pawl_registering *r, char own[96]) {
+static pawl_str who(pawl_engine *e, const pawl_registering *r,
+                    char own[PAWL_MAX_SELF]) {
   pawl_str given = r->fix ? pawl_buf_str(&r->fix->by) : r->by;
-
-  snprintf(own, 96, "%.63s:%" PRId64, e->self.host, e->self.pid);
-  return given.len ? given : pawl_strz(own);
+  return given.len ? given : pawl_audit_self(e, own);
 }
 
 /* Of a fix; NULL: of another registration there is none. */
@@ -112,10 +116,17 @@ static const char *why(const pawl_registering *r) {
   return r->fix->reason.at ? r->fix->reason.at : "";
 }
 
+/* A fix of what is limited stays so, whoever makes it. */
+static pawl_trust_level level_of(const pawl_def *def,
+                                 const pawl_registering *r, const known *k) {
+  const pawl_trust_level own = pawl_trust_of(def);
+  return r->fix && k->trust > own ? k->trust : own;
+}
+
 static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
                              const pawl_registering *r, const known *k,
                              int *at, pawl_error *err) {
-  char own[96];
+  char own[PAWL_MAX_SELF];
 
   assert(!k->same && def->version > 0);
   return PAWL_SEND(
@@ -124,9 +135,19 @@ static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
       .description = pawl_strz(def->description), .graph = def->graph,
       .source = def->source, .bundle = def->bundle,
       .sha256 = pawl_strz(def->sha256), .inline_ = def->is_inline,
+      .trust = pawl_strz(pawl_trust_name(level_of(def, r, k))),
       .executor_group = pawl_strz(e->config.group), .active = k->active,
       .by = who(e, r, own), .reason = pawl_strz(why(r)),
       .now = pawl_store_now(e->store));
+}
+
+/* What somebody trusts less than it is stored is stored so from now on. The
+ * way back is another version. */
+static pawl_code send_limit(pawl_engine *e, const pawl_def *def,
+                            pawl_error *err) {
+  return PAWL_SEND(e->store, workflow_limit, NULL, err,
+                   .code = pawl_strz(def->code), .version = def->version,
+                   .trust = pawl_strz(pawl_trust_name(pawl_trust_of(def))));
 }
 
 /* Its triggers replace those of its older versions. */
@@ -245,13 +266,14 @@ pawl_code pawl_register_one(pawl_engine *e, pawl_def *def,
                             pawl_error *err) {
   pawl_rows rows;
   known k;
-  char own[96];
+  char own[PAWL_MAX_SELF];
   int at;
 
   MUST(look(e, def, r, &k, err));
   (void)PAWL_FAULT("register.looked");
   def->revision = k.revision;
   *out = PAWL_OUTCOME_SAME;
+  if (k.same && pawl_trust_of(def) > k.trust) return send_limit(e, def, err);
   if (k.same) return PAWL_OK;
   if (k.exists) {
     if (!r->fix) MUST(check_replace(e, def, &k, err));
@@ -310,7 +332,8 @@ static pawl_code find_same(pawl_engine *e, pawl_def *def,
   MUST(fetch(e, def->code, version, &rows, err));
   if (!rows.nrows) return PAWL_OK;
   const pawl_workflow_get_row row = pawl_read_workflow_get(&rows, 0);
-  *same = pawl_str_eqz(row.sha256, def->sha256);
+  *same = pawl_str_eqz(row.sha256, def->sha256) &&
+          pawl_trust_stored(row.trust) >= pawl_trust_of(def);
   if (*same) def->revision = row.revision;
   return PAWL_OK;
 }
@@ -353,20 +376,22 @@ static void describe(const pawl_def *def, pawl_buf *out) {
   pawl_json_add_string(out, pawl_strz(def->code));
   pawl_buf_addf(out,
                 ",\"version\":%" PRId64 ",\"revision\":%" PRId64
-                ",\"sha256\":\"%s\",\"inline\":%s,\"nodes\":%d,\"file\":",
+                ",\"sha256\":\"%s\",\"inline\":%s,\"trust\":\"%s\""
+                ",\"nodes\":%d,\"file\":",
                 def->version, def->revision, def->sha256,
-                def->is_inline ? "true" : "false", def->nnodes);
+                def->is_inline ? "true" : "false",
+                pawl_trust_name(pawl_trust_of(def)), def->nnodes);
   pawl_json_add_string(out, pawl_strz(def->file));
   pawl_buf_addc(out, '}');
 }
 
 static pawl_code take_loaded(pawl_engine *e, pawl_loaded *l,
-                             const pawl_fix *fix, pawl_buf *out,
-                             pawl_error *err) {
+                             const pawl_trust *trust, const pawl_fix *fix,
+                             pawl_buf *out, pawl_error *err) {
   pawl_def *def = NULL;
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_loaded_def(e, l, 0, &def, err));
+  TRY(pawl_loaded_def(e, l, trust, 0, &def, err));
   TRY(register_def(e, def, &(pawl_registering){.fix = fix}, err));
   if (out) describe(def, out);
   if (out) TRY(pawl_buf_check(out, err));
@@ -391,27 +416,47 @@ void pawl_loaded_drop(pawl_engine *e, pawl_loaded *l) {
 }
 
 /* What was loaded, with `rc`, becomes ours, or is dropped. */
-static pawl_code take_or_drop(pawl_engine *e, pawl_loaded *l, pawl_code rc,
+static pawl_code take_or_drop(pawl_engine *e, pawl_loaded *l,
+                              const pawl_trust *trust, pawl_code rc,
                               pawl_buf *out, pawl_error *err) {
-  if (rc == PAWL_OK) rc = take_loaded(e, l, NULL, out, err);
+  if (rc == PAWL_OK) rc = take_loaded(e, l, trust, NULL, out, err);
   pawl_loaded_drop(e, l);
   return rc;
 }
 
+static pawl_code load_as(pawl_engine *e, const char *name, pawl_str text,
+                         const pawl_trust *trust, pawl_buf *out,
+                         pawl_error *err) {
+  const pawl_limits *limits = pawl_trust_limits(trust, trust->level);
+  pawl_loaded l = {.ref = -1};
+  pawl_code rc = text.at
+                     ? pawl_host_load_text(e->host, name, text,
+                                           pawl_strz("{}"), limits, &l, err)
+                     : pawl_host_load_file(e->host, name, limits, &l, err);
+  return take_or_drop(e, &l, trust, rc, out, err);
+}
+
 pawl_code pawl_engine_load_file(pawl_engine *e, const char *path,
                                 pawl_buf *out, pawl_error *err) {
-  pawl_loaded l = {.ref = -1};
-  pawl_code rc = pawl_host_load_file(e->host, path, &l, err);
-  return take_or_drop(e, &l, rc, out, err);
+  return load_as(e, path, pawl_strz(NULL), &e->trust, out, err);
 }
 
 pawl_code pawl_engine_load_text(pawl_engine *e, const char *name,
                                 pawl_str text, pawl_buf *out,
                                 pawl_error *err) {
-  pawl_loaded l = {.ref = -1};
-  pawl_code rc =
-      pawl_host_load_text(e->host, name, text, pawl_strz("{}"), &l, err);
-  return take_or_drop(e, &l, rc, out, err);
+  return load_as(e, name, text, &e->trust, out, err);
+}
+
+pawl_code pawl_engine_load_as(pawl_engine *e, const char *name, pawl_str text,
+                              const char *trust, pawl_buf *out,
+                              pawl_error *err) {
+  pawl_trust own;
+  pawl_code rc;
+  if (!trust) return load_as(e, name, text, &e->trust, out, err);
+  rc = pawl_trust_read(&own, trust, &e->alloc, err);
+  if (rc == PAWL_OK) rc = load_as(e, name, text, &own, out, err);
+  pawl_trust_deinit(&own);
+  return rc;
 }
 
 static pawl_code load_stack(pawl_engine *e, pawl_loaded *l, pawl_error *err) {
@@ -419,6 +464,10 @@ static pawl_code load_stack(pawl_engine *e, pawl_loaded *l, pawl_error *err) {
     return pawl_fail(err, PAWL_MISUSE,
                      "this engine runs definitions in a "
                      "private state: load a file instead");
+  if (e->trust.level != PAWL_TRUST_TRUSTED)
+    return pawl_fail_hint(err, PAWL_INVALID, "load its file",
+                          "a workflow object runs in the program's own Lua "
+                          "state, and cannot be limited");
   return pawl_host_load_stack(e->host, e->config.lua, l, err);
 }
 
@@ -426,16 +475,17 @@ pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
                                  pawl_error *err) {
   pawl_loaded l = {.ref = -1};
   pawl_code rc = load_stack(e, &l, err);
-  return take_or_drop(e, &l, rc, out, err);
+  return take_or_drop(e, &l, &e->trust, rc, out, err);
 }
 
 /* From a file, from text, or from the stack. */
 static pawl_code load_fix(pawl_engine *e, const char *name, const char *text,
                           pawl_loaded *l, pawl_error *err) {
+  const pawl_limits *limits = pawl_trust_limits(&e->trust, e->trust.level);
   if (text)
     return pawl_host_load_text(e->host, name, pawl_strz(text), pawl_strz("{}"),
-                               l, err);
-  return name ? pawl_host_load_file(e->host, name, l, err)
+                               limits, l, err);
+  return name ? pawl_host_load_file(e->host, name, limits, l, err)
               : load_stack(e, l, err);
 }
 
@@ -452,7 +502,7 @@ pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *name,
     TRY(pawl_options_read(&pawl_options_of_workflow_hotfix, options, &fix,
                           err));
   TRY(load_fix(e, name, text, &l, err));
-  TRY(take_loaded(e, &l, &fix, out, err));
+  TRY(take_loaded(e, &l, &e->trust, &fix, out, err));
 out:
   pawl_loaded_drop(e, &l);
   pawl_options_deinit(&pawl_options_of_workflow_hotfix, &fix);
@@ -465,8 +515,9 @@ pawl_code pawl_engine_check(pawl_engine *e, const char *path, pawl_buf *out,
   pawl_def *def = NULL;
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_host_load_file(e->host, path, &l, err));
-  TRY(pawl_loaded_def(e, &l, 0, &def, err));
+  TRY(pawl_host_load_file(
+      e->host, path, pawl_trust_limits(&e->trust, e->trust.level), &l, err));
+  TRY(pawl_loaded_def(e, &l, &e->trust, 0, &def, err));
   if (out) pawl_buf_adds(out, def->graph);
   if (out) TRY(pawl_buf_check(out, err));
 out:
@@ -583,14 +634,17 @@ static pawl_code load_stored(pawl_engine *e, const pawl_workflow_get_row *row,
   pawl_buf name = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
   int64_t revision = row->revision;
+  /* the lower of two words: of who stored it, and of who runs it */
+  pawl_trust_level level = pawl_trust_stored(row->trust);
 
+  if (e->trust.level > level) level = e->trust.level;
   pawl_buf_adds(&name, row->code);
   pawl_buf_addf(&name, "@%" PRId64, row->version);
   TRY(pawl_buf_check(&name, err));
   TRY(check_stored(e, name.at, row, err));
-  TRY(pawl_host_load_text(e->host, name.at, row->source, row->bundle, &l,
-                          err));
-  TRY(pawl_loaded_def(e, &l, row->version, &def, err));
+  TRY(pawl_host_load_text(e->host, name.at, row->source, row->bundle,
+                          pawl_trust_limits(&e->trust, level), &l, err));
+  TRY(pawl_loaded_def(e, &l, &e->trust, row->version, &def, err));
   def->revision = revision;
   TRY(pawl_registry_take(e->registry, def, 0, err));
   l.ref = -1; /* the registry's now */
@@ -643,12 +697,13 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
   *foreign = 1;
   if (e->config.stored_code_own || e->graph_only || !row.source.at)
     return PAWL_OK;
-  if (load_stored(e, &row, out, &why) == PAWL_OK)
+  if (load_stored(e, &row, out, &why) == PAWL_OK) {
     *foreign = 0;
-  else
-    pawl_log_error(&e->log, PAWL_WARN,
-                   "a stored definition cannot run "
-                   "here; it is left to others",
-                   &why);
+    return PAWL_OK;
+  }
+  pawl_error_prefix(&why, "%s %" PRId64, code, row.version);
+  pawl_log_error(&e->log, PAWL_WARN,
+                 "a stored definition cannot run here; it is left to others",
+                 &why);
   return PAWL_OK;
 }

@@ -31,7 +31,8 @@ typedef enum pawl_outcome {
 /* What was loaded as a definition, checked; the functions stay l's. `version`:
  * the number of an "auto" one; 0: it has none yet. */
 pawl_code pawl_loaded_def(pawl_engine *e, const pawl_loaded *l,
-                          int64_t version, pawl_def **out, pawl_error *err);
+                          const pawl_trust *trust, int64_t version,
+                          pawl_def **out, pawl_error *err);
 void pawl_loaded_drop(pawl_engine *e, pawl_loaded *l);
 
 /* Inside an OPEN unit. PAWL_EXISTS: the version is in use, or was hot-fixed;

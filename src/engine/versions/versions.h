@@ -19,6 +19,10 @@ pawl_code pawl_engine_load_file(pawl_engine *e, const char *path,
                                 pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_load_text(pawl_engine *e, const char *name,
                                 pawl_str text, pawl_buf *out, pawl_error *err);
+/* `text` at NULL: `name` is a path. `trust` NULL: the engine's. */
+pawl_code pawl_engine_load_as(pawl_engine *e, const char *name, pawl_str text,
+                              const char *trust, pawl_buf *out,
+                              pawl_error *err);
 pawl_code pawl_engine_load_stack(pawl_engine *e, pawl_buf *out,
                                  pawl_error *err);
 /* The file `name`, or `text`, which is called so; both NULL: what is on the

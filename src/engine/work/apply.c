@@ -95,6 +95,17 @@ static pawl_code take_held(pawl_engine *e, visit *v, pawl_error *err) {
   return e->deliver_mono_us ? PAWL_OK : pawl_deliver(e, err);
 }
 
+/* What has come in while they were held woke nobody: who sent it found them so,
+ * and there may be no other to take it. */
+static pawl_code take_late(pawl_engine *e, visit *v, pawl_error *err) {
+  for (int i = 0; i < TAKES_MAX && e->let_go_due; i++) {
+    e->let_go_due = 0;
+    MUST(pawl_claim_these(e, v->ids, v->n, err));
+    MUST(take_held(e, v, err));
+  }
+  return PAWL_OK;
+}
+
 static void begin_visit(pawl_engine *e, visit *v, const pawl_id *ids, int n) {
   *v = (visit){.ids = ids,
                .n = n,
@@ -105,6 +116,7 @@ static void begin_visit(pawl_engine *e, visit *v, const pawl_id *ids, int n) {
                .budget = e->budget};
   e->inbox_of = ids;
   e->ninboxes = n;
+  e->let_go_due = 0;
 }
 
 static pawl_code end_visit(pawl_engine *e, visit *v, pawl_code rc,
@@ -137,6 +149,7 @@ pawl_code pawl_apply(pawl_engine *e, const pawl_id *id, int seize, int *got,
   TRY(seize ? pawl_claim_seize(e, id, got, err)
             : pawl_claim_one(e, id, got, err));
   if (*got) TRY(take_held(e, &v, err));
+  TRY(take_late(e, &v, err));
 out:
   return end_visit(e, &v, rc, err);
 }
@@ -158,6 +171,7 @@ pawl_code pawl_apply_many(pawl_engine *e, const pawl_id *ids, int n, int *got,
   TRY(pawl_claim_these(e, ids, n, err));
   for (int i = 0; i < n; i++) got[i] = pawl_held_ready(e, &ids[i]) != NULL;
   TRY(take_held(e, &v, err));
+  TRY(take_late(e, &v, err));
 out:
   return end_visit(e, &v, rc, err);
 }

@@ -2,36 +2,48 @@
 #include "aside.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "../common/time.h"
+#include "await.h"
 #include "budget.h"
 #include "claim.h"
+#include "turns.h"
 
 #define GIVE_BACK_US (PAWL_SECOND / 5) /* then others may have it */
 #define HELD_US PAWL_SECOND
 
 /* ---- putting aside ---- */
 
-static int may_stay(pawl_engine *e, const pawl_held *h, int64_t mono) {
+static int may_stay(pawl_engine *e, const pawl_held *h) {
   return h->state == PAWL_SLOT_READY && h->loaded == PAWL_LOADED &&
          h->fate != PAWL_FATE_FOREIGN && !h->flight.run &&
          !h->queued_mono_us && h->d.turn != PAWL_TURN_LETTERS &&
-         mono - h->idle_mono_us < GIVE_BACK_US &&
-         mono - h->held_mono_us < HELD_US &&
          h->lease_until_us - pawl_engine_now(e) > e->config.lease_us / 3;
 }
 
+static int has_stayed(const pawl_held *h, int64_t mono) {
+  return mono - h->idle_mono_us >= GIVE_BACK_US ||
+         mono - h->held_mono_us >= HELD_US;
+}
+
+/* What has its turn next stays; of those that have stayed long enough not all
+ * go at once, which would take as long as a tick has. */
 void pawl_aside_put(pawl_engine *e) {
   const int64_t mono = pawl_clock_mono();
-  int n = 0;
+  int stay = e->config.batch, go = PAWL_CROWD(e);
 
   if (e->interrupted || e->alone || e->suspect_ready) return; /* N3 */
   if (e->budget.is_slow) return;                              /* rule 7 */
-  PAWL_EACH_SLOT (e, h) {
-    if (n == e->config.batch) break;
-    if (!may_stay(e, h, mono)) continue;
-    h->state = PAWL_SLOT_ASIDE;
-    n++;
+  const int n = pawl_turns_order(e);
+  for (int i = 0; i < n; i++) {
+    pawl_held *h = e->order[i];
+    if (may_stay(e, h) && stay > 0 && (!has_stayed(h, mono) || go-- <= 0)) {
+      h->state = PAWL_SLOT_ASIDE;
+      stay--;
+    } else if (pawl_turns_gives_way(e, h)) {
+      h->was_due_us = h->behind_us;
+    }
   }
 }
 
@@ -67,17 +79,31 @@ pawl_code pawl_aside_give_back(pawl_engine *e, const pawl_id *ids, int n,
   return rc;
 }
 
-/* ---- taking up ---- */
+void pawl_aside_undone(pawl_engine *e) {
+  char text[80];
 
-static pawl_code lose(pawl_engine *e, pawl_held *h) {
-  pawl_error err;
-  pawl_fail(&err, PAWL_LEASE_LOST,
-            "instance %s: its lease was taken back, by `kill` or by another "
-            "executor, before it ran here",
-            h->d.id_text);
-  pawl_held_lose(e, h, &err);
-  return PAWL_OK;
+  if (!pawl_store_undone(e->store)) return;
+  snprintf(text, sizeof text,
+           "%" PRId64 " commits are undone that had not reached the file",
+           pawl_store_undone(e->store));
+  pawl_log_write(&e->log, PAWL_ERROR, text, NULL);
+  PAWL_EACH_SLOT (e, h) {
+    if (h->state == PAWL_SLOT_FREE) continue;
+    pawl_await_abandon(e, h);
+    pawl_plan_reset(&h->d.plan);
+    h->state = PAWL_SLOT_READY;
+    h->fate = PAWL_FATE_FOREIGN;
+    h->look = PAWL_LOOK_NO;
+    h->queued_mono_us = 0;
+    h->trims = 0;
+  }
+  e->ntrims = e->quiet = 0;
+  e->look_mono_us = e->deliver_mono_us = e->reach_look_us = 0;
+  e->owes_leases = 1;
+  pawl_store_accept(e->store);
 }
+
+/* ---- taking up ---- */
 
 /* What came in is looked at before it runs (N6): until then the latch may be
  * told as it is. */
@@ -107,20 +133,40 @@ static pawl_code look_shard(pawl_engine *e, int shard, int *given,
     h->state = PAWL_SLOT_READY;
   }
   PAWL_EACH_SLOT (e, h)
-    if (h->state == PAWL_SLOT_ASIDE && h->shard == shard) MUST(lose(e, h));
+    if (h->state == PAWL_SLOT_ASIDE && h->shard == shard)
+      pawl_held_lose_lease(e, h, ", before it ran here");
   return PAWL_OK;
 }
 
-/* Suspended ones go back alone: the rest stands ASIDE meanwhile. */
+/* Those that are READY go back alone: the rest stands ASIDE meanwhile. */
+static pawl_code give_back_ready(pawl_engine *e, pawl_error *err) {
+  pawl_code rc = pawl_claim_release(e, err);
+  PAWL_EACH_SLOT (e, h)
+    if (h->state == PAWL_SLOT_ASIDE) h->state = PAWL_SLOT_READY;
+  return rc;
+}
+
 static pawl_code give_back_suspended(pawl_engine *e, pawl_error *err) {
   PAWL_EACH_SLOT (e, h)
     if (h->state == PAWL_SLOT_READY && !h->flight.run &&
         h->fate != PAWL_FATE_FOREIGN)
       h->state = PAWL_SLOT_ASIDE;
-  pawl_code rc = pawl_claim_release(e, err);
-  PAWL_EACH_SLOT (e, h)
-    if (h->state == PAWL_SLOT_ASIDE) h->state = PAWL_SLOT_READY;
-  return rc;
+  return give_back_ready(e, err);
+}
+
+pawl_code pawl_aside_give_way(pawl_engine *e, int n, pawl_error *err) {
+  if (n < 1) return PAWL_OK;
+  for (int i = pawl_turns_order(e); i-- > 0;) {
+    pawl_held *h = e->order[i];
+    if (h->state != PAWL_SLOT_READY || h->flight.run) continue;
+    if (n > 0 && pawl_turns_gives_way(e, h)) {
+      h->was_due_us = h->behind_us;
+      n--;
+    } else {
+      h->state = PAWL_SLOT_ASIDE;
+    }
+  }
+  return give_back_ready(e, err);
 }
 
 pawl_code pawl_aside_take(pawl_engine *e, pawl_error *err) {

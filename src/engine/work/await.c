@@ -179,7 +179,8 @@ static int ask(pawl_engine *e, pawl_held *h) {
     tell(e, h, &why);
   else if (f->events < 0)
     closed(e, h);
-  else if (f->events || now >= f->wake_us || (is_predicate && e->ask_all))
+  else if (f->events || now >= f->wake_us || pawl_run_is_lost(f->run) ||
+           (is_predicate && e->ask_all))
     pawl_step_resume(e, h, f->events, NULL);
   else
     return 0;
@@ -241,6 +242,7 @@ int64_t pawl_await_next(pawl_engine *e) {
   if (!e->nwaiting) return PAWL_NEVER;
   PAWL_EACH_SLOT (e, h) {
     if (!waits(h)) continue;
+    if (pawl_run_is_lost(h->flight.run)) us = now;
     if (h->flight.wake_us < us) us = h->flight.wake_us;
     if (h->flight.until_us < us) us = h->flight.until_us;
     if (may_be_told(h) && h->d.state.deadline_us &&

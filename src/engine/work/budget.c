@@ -56,6 +56,7 @@ void pawl_budget_begin(pawl_engine *e, int64_t budget_us) {
   b->until_mono_us = budget_us <= 0 || budget_us >= PAWL_NEVER - mono
                          ? PAWL_NEVER
                          : mono + budget_us;
+  b->is_short = budget_us > 0 && budget_us <= PAWL_FRAME_US;
   b->claims = b->ran = b->planned = b->is_slow = 0;
   b->on = PAWL_SPENT_REST;
   b->waited_us = counts.waited_us;
@@ -149,5 +150,6 @@ void pawl_budget_tell(pawl_engine *e, pawl_tick_stats *stats) {
   stats->rest_us = spent[PAWL_SPENT_REST];
   const pawl_unsaved *u = pawl_store_unsaved(e->store);
   stats->unsaved = u->commits;
+  stats->unwritten = u->unwritten;
   stats->unsaved_us = u->commits ? pawl_clock_mono() - u->since_mono_us : 0;
 }

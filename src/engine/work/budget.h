@@ -7,6 +7,9 @@
  * commit can still follow. One handler may begin whatever is left, or nothing
  * would ever be done.
  *
+ * A tick is short that has PAWL_FRAME_US or less: it is one of many, each of
+ * which does a little of what is due.
+ *
  * All times of the engine's thread count, by one clock, and each of them as one
  * thing: time that is spent on others' locks is taken out of what it was for.
  *
@@ -16,6 +19,8 @@
 #define PAWL_ENGINE_WORK_BUDGET_H
 
 #include "slots.h"
+
+#define PAWL_FRAME_US (100 * 1000) /* who gives a tick more draws no frames */
 
 /* ---- a tick ---- */
 

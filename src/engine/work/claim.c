@@ -17,6 +17,7 @@
 #include "stray.h"
 
 #define PROMOTE_MAX 1000
+#define PROMOTE_LEAST 8
 #define LOOK_EVERY_US (PAWL_SECOND / 5) /* timers, under a full backlog */
 #define TIMERS_EVERY_US (20 * 1000)     /* that have come, in a long tick */
 #define QUEUE_US PAWL_SECOND            /* then others may have them */
@@ -37,16 +38,30 @@ pawl_code pawl_claim_clock(pawl_engine *e, pawl_error *err) {
 
 /* ---- looking ---- */
 
-static pawl_code promote(pawl_engine *e, int shard, pawl_error *err) {
-  /* one that is forgotten is promoted again */
-  const pawl_agenda_promote_args row = {
-      .shard = shard, .now = pawl_store_now(e->store), .max = PROMOTE_MAX};
-  return pawl_store_once_one(e->store, PAWL_UNIT_SOON,
-                             PAWL_STMT_agenda_promote, &row, NULL, err);
-}
-
 /* What to do about rows that are due and not ready. */
 typedef enum on_due { DUE_PROMOTE, DUE_PROMOTED, DUE_TELL } on_due;
+
+/* In a short tick no more become ready than it can run, or a few. */
+static int promote_most(const pawl_engine *e) {
+  if (!e->budget.is_short) return PROMOTE_MAX;
+  const int room = pawl_budget_room(e, e->most);
+  return room < PROMOTE_LEAST ? PROMOTE_LEAST : room;
+}
+
+/* *then: there may be more of them, or those that are left are another's. */
+static pawl_code promote(pawl_engine *e, int shard, on_due *then,
+                         pawl_error *err) {
+  pawl_rows rows;
+  /* one that is forgotten is promoted again */
+  const pawl_agenda_promote_args row = {
+      .shard = shard, .now = pawl_store_now(e->store), .max = promote_most(e)};
+
+  MUST(pawl_store_once_one(e->store, PAWL_UNIT_SOON, PAWL_STMT_agenda_promote,
+                           &row, &rows, err));
+  e->promoted += rows.changed;
+  *then = rows.changed < row.max ? DUE_PROMOTED : DUE_TELL;
+  return PAWL_OK;
+}
 
 static pawl_code look_shard(pawl_engine *e, int shard, on_due how,
                             pawl_error *err) {
@@ -68,8 +83,8 @@ static pawl_code look_shard(pawl_engine *e, int shard, on_due how,
   if (row.due_at) {
     due = row.due_at;
     if (due <= now && how == DUE_PROMOTE) {
-      TRY(promote(e, shard, err));
-      return look_shard(e, shard, DUE_PROMOTED, err);
+      TRY(promote(e, shard, &how, err));
+      return look_shard(e, shard, how, err);
     }
     /* what is due and yet not promoted is locked by another promoter */
     if (due <= now && how == DUE_PROMOTED) due = now + 1000;
@@ -82,13 +97,25 @@ out:
   return rc;
 }
 
+/* What a look that fails has not seen may be due: it is looked again with the
+ * next chance, and until then what was known holds. */
 static pawl_code look(pawl_engine *e, on_due how, pawl_error *err) {
+  const int64_t known_us = e->next_due_us;
+  pawl_code rc = PAWL_OK;
+
   e->quiet = 0;
   e->fresh_ready = e->suspect_ready = e->empty_shards = 0;
+  e->look_mono_us = 0;
   e->next_due_us = PAWL_NEVER;
   /* taken before: what comes while it is looked is not seen */
   const int can_tell = pawl_store_mark(e->store, &e->mark);
-  for (int s = 0; s < e->nshards; s++) MUST(look_shard(e, s, how, err));
+  for (int s = 0; s < e->nshards && rc == PAWL_OK; s++)
+    rc = look_shard(e, s, how, err);
+  if (rc != PAWL_OK) {
+    if (known_us < e->next_due_us) e->next_due_us = known_us;
+    return rc;
+  }
+  e->looks++;
   e->quiet = can_tell;
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
   e->timer_mono_us = pawl_clock_mono() + TIMERS_EVERY_US;
@@ -147,6 +174,7 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   h->lease_until_us =
       (at_us ? at_us : pawl_engine_now(e)) + e->config.lease_us;
   h->held_mono_us = h->idle_mono_us = pawl_clock_mono();
+  h->turn = ++e->turns;
   h->d.rounds = 0;
   h->queued_mono_us = 0;
   /* it came for a place that may be taken again by now */
@@ -249,6 +277,20 @@ static void remember_lost(pawl_engine *e, const claim *c) {
   e->lost_claims[e->nlost_claims++].lease = c->lease;
 }
 
+/* Leases that ended in a group which is undone are there again, and nobody
+ * here knows of them. First all that is held goes back. */
+static pawl_code unclaim_all(pawl_engine *e, pawl_error *err) {
+  if (!e->owes_leases) return PAWL_OK;
+  MUST(pawl_claim_release(e, err));
+  if (e->nheld) return PAWL_OK; /* another time */
+  for (int s = 0; s < e->nshards; s++)
+    MUST(PAWL_WRITE(e->store, agenda_unclaim_all, NULL, err, .shard = s,
+                    .executor = &e->executor, .horizon_us = PAWL_MAX_LEASE_US,
+                    .now = pawl_store_now(e->store)));
+  e->owes_leases = 0;
+  return PAWL_OK;
+}
+
 pawl_code pawl_claim_settle(pawl_engine *e, pawl_error *err) {
   while (e->nlost_claims) {
     int k = e->nlost_claims - 1;
@@ -258,7 +300,7 @@ pawl_code pawl_claim_settle(pawl_engine *e, pawl_error *err) {
         .horizon_us = PAWL_MAX_LEASE_US, .now = pawl_store_now(e->store)));
     e->nlost_claims = k;
   }
-  return PAWL_OK;
+  return unclaim_all(e, err);
 }
 
 /* `end`: pawl_store_commit, or the two halves of it. */
@@ -406,7 +448,10 @@ static pawl_code finish(pawl_engine *e, pawl_sent *sent, pawl_error *err) {
   MUST(end_claim(e, &c, pawl_store_finish, err));
   (void)PAWL_FAULT("engine.claim.after");
   MUST(take_claim(e, &c, &got, err));
-  e->empty_shards = got < sent->want ? e->empty_shards + 1 : 0;
+  if (got == sent->want)
+    e->empty_shards = 0;
+  else if (sent->looks == e->looks) /* what was seen since is there still */
+    e->empty_shards++;
   if (e->empty_shards >= e->nshards) e->fresh_ready = 0;
   return PAWL_OK;
 }
@@ -431,6 +476,7 @@ pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err) {
   sent->at = c.at;
   sent->load_at = c.load_at;
   sent->want = want;
+  sent->looks = e->looks;
   sent->finish = finish;
   e->claiming += want;
   pawl_pipeline_sent(e);

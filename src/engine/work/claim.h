@@ -53,7 +53,8 @@ pawl_code pawl_claim_seize(pawl_engine *e, const pawl_id *id, int *got,
                            pawl_error *err);
 /* Learns how far the store's clock is from the host's. */
 pawl_code pawl_claim_clock(pawl_engine *e, pawl_error *err);
-/* Gives back what claims took whose answer was lost. */
+/* Gives back what claims took whose answer was lost, and what the store has as
+ * ours that is not, because the group is undone in which it ended. */
 pawl_code pawl_claim_settle(pawl_engine *e, pawl_error *err);
 /* Looks again at the latch and the inbox of one held instance; its plan is
  * kept. PAWL_LEASE_LOST: it is not ours any more. */

@@ -23,14 +23,17 @@
 #include "await.h"
 #include "batch.h"
 #include "claim.h"
+#include "durable.h"
 #include "failure_told.h"
 #include "large_vars.h"
 #include "plain.h"
+#include "room.h"
 #include "run.h"
 #include "told.h"
 #include "trim.h"
 
 #define BUSY_TRIES 5
+#define IN_NEED_TRIES 3
 
 /* ---- which plans need which statement ---- */
 
@@ -71,17 +74,19 @@ static pawl_str status_of(const pawl_state *s) {
   return pawl_strz(pawl_status_name(s->status));
 }
 
-/* The rows of those that go on; one token that is outside all forks is part of
- * them. */
-static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
-                                int64_t now, pawl_error *err) {
+/* The rows of those that go on, in another status or in the one that they had;
+ * one token that is outside all forks is part of them. */
+static pawl_code send_going_on(pawl_engine *e, pawl_held **list, int n,
+                               int64_t now, pawl_stmt stmt, pawl_error *err) {
   pawl_args *a = &e->args;
+  const int turns = stmt == PAWL_STMT_instance_commit;
 
-  pawl_args_begin(a, PAWL_STMT_instance_commit);
+  pawl_args_begin(a, stmt);
   EACH (h) {
     const pawl_plan *p = &h->d.plan;
     const pawl_token *lone = pawl_lone_of(&h->d.plan);
-    if (!goes_on(p)) continue;
+    if (!goes_on(p) || (h->d.state.status != p->state.status) != turns)
+      continue;
     PAWL_PUT(
         a, instance_commit, PAWL_GUARD_MEMBERS(h), PAWL_STEP_MEMBERS(h),
         .was = status_of(&h->d.state), .status = status_of(&p->state),
@@ -95,6 +100,12 @@ static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
         .error = pawl_buf_some(&p->error), .updated_at = now);
   }
   return pawl_store_send(e->store, a, NULL, err);
+}
+
+static pawl_code send_instances(pawl_engine *e, pawl_held **list, int n,
+                                int64_t now, pawl_error *err) {
+  MUST(send_going_on(e, list, n, now, PAWL_STMT_instance_commit, err));
+  return send_going_on(e, list, n, now, PAWL_STMT_instance_stand, err);
 }
 
 /* The rows of those that end, and of those that had ended and stay so (E1). */
@@ -289,12 +300,7 @@ static int locked_row(const pawl_rows *rows, int at, const pawl_id *id) {
 }
 
 static void lose(pawl_engine *e, pawl_held *h) {
-  pawl_error err;
-  pawl_fail(&err, PAWL_LEASE_LOST,
-            "instance %s: its lease was taken back, by `kill` or by another "
-            "executor; what ran here is dropped",
-            h->d.id_text);
-  pawl_held_lose(e, h, &err);
+  pawl_held_lose_lease(e, h, "; what ran here is dropped");
 }
 
 /* A stored plan: the slot goes on or is free. */
@@ -314,11 +320,13 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
       h->d.plan.look_us < e->next_due_us)
     e->next_due_us = h->d.plan.look_us;
   if (after != PAWL_AFTER_GO_ON) {
+    if (latch != h->latch) e->let_go_due = 1;
     pawl_held_free(e, h);
     return;
   }
   assert(h->fate != PAWL_FATE_FOREIGN);
   h->fate = PAWL_FATE_STAYS;
+  h->in_need = 0;
   pawl_held_accept(h);
   pawl_await_check(e, h);
   if (kept) h->d.takeovers = 0;
@@ -413,7 +421,7 @@ static pawl_code send_unit(pawl_engine *e, pawl_held **list, int n, int plain,
   }
   if (!plain) MUST(pawl_attr_log(e, list, n, err));
   if (!plain) MUST(pawl_failure_told(e, list, n, err));
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_store_begin(e->store, pawl_durable_unit(e, list, n), err));
   if (plain) {
     TRY(pawl_plain_send(e, list, n, at, err));
     if (PAWL_FAULT("engine.commit.plain") == PAWL_FAULT_FAIL)
@@ -472,9 +480,11 @@ static pawl_code committed(pawl_engine *e, pawl_held **list, int n, int plain,
 
   (void)PAWL_FAULT("engine.commit.after");
   pawl_store_rows(e->store, at, &rows);
-  if (!plain) return apply(e, list, n, &rows, err);
-  apply_plain(e, list, n, &rows);
-  return PAWL_OK;
+  if (!plain)
+    MUST(apply(e, list, n, &rows, err));
+  else
+    apply_plain(e, list, n, &rows);
+  return pawl_durable_stored(e, err);
 }
 
 /* Its last holder's commit came in behind our claim (plain.h, Q2): what ran
@@ -498,6 +508,20 @@ static pawl_code look_for_other(pawl_engine *e, pawl_held *h, int *stale,
   return PAWL_OK;
 }
 
+/* Memory was too short for all of them: then some at a time. One for which it
+ * is too short alone stays as it is for the next ticks, as a rule for a moment;
+ * then its step's result is lost, which may be what takes the memory. */
+static pawl_code commit_in_need(pawl_engine *e, pawl_held **list, int n,
+                                int depth, pawl_error *err) {
+  pawl_room_make(e);
+  if (n > 1) {
+    MUST(commit_list(e, list, n / 2, depth + 1, err));
+    return commit_list(e, list + n / 2, n - n / 2, depth + 1, err);
+  }
+  if (++list[0]->in_need > IN_NEED_TRIES) list[0]->d.plan.failed = 1; /* N7 */
+  return PAWL_NOMEM;
+}
+
 /* Rule 7: a batch shares a commit, never a fate. */
 static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
                              int depth, pawl_error *err) {
@@ -514,6 +538,7 @@ static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
     set_state(list, n, PAWL_SLOT_UNKNOWN);
     return rc;
   }
+  if (rc == PAWL_NOMEM) return commit_in_need(e, list, n, depth, err);
   if (!pawl_commit_is_refusal(err)) return rc;
   if (n == 1 && !strcmp(err->sqlstate, "23505")) {
     int stale = 0;
@@ -701,7 +726,7 @@ pawl_code pawl_commit_ahead(pawl_engine *e, pawl_error *err) {
 }
 
 pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
-  if (!e->nheld && !e->nsent) return PAWL_OK;
+  if (!e->nheld && !e->nsent) return pawl_durable_stored(e, err);
   pawl_code rc = pawl_pipeline_drain(e, err);
 
   if (rc != PAWL_OK && rc != PAWL_UNREACHABLE) return rc;
@@ -722,11 +747,12 @@ pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err) {
     if (rc == PAWL_UNREACHABLE && rounds > 2) return rc;
     rc = PAWL_OK;
   }
-  return rc;
+  return pawl_durable_stored(e, err); /* of what was settled, or failed then */
 }
 
 pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err) {
   assert(e->unit && e->unit->owner == h && h->d.turn == PAWL_TURN_UNIT);
+  (void)pawl_durable_unit(e, &h, 1); /* it is open already */
   MUST(pawl_attr_log(e, &h, 1, err));
   MUST(pawl_failure_told(e, &h, 1, err));
   MUST(send_plans(e, &h, 1, err));

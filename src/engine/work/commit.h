@@ -18,7 +18,8 @@
 
 #include "slots.h"
 
-/* Writes every PLANNED slot, settles every UNKNOWN one. Slots come back
+/* Writes every PLANNED slot, settles every UNKNOWN one, and takes to the disk
+ * what has to be there before anything follows it (durable.h). Slots come back
  * READY, FREE, or, when the store is out of reach, UNKNOWN with an error. */
 pawl_code pawl_commit_all(pawl_engine *e, pawl_error *err);
 /* Sends every PLANNED slot off, where the store can do that without waiting
@@ -31,7 +32,9 @@ int pawl_commit_is_refusal(const pawl_error *err);
 pawl_code pawl_commit_lock(pawl_engine *e, pawl_held **list, int n, int *at,
                            pawl_error *err);
 /* Sends one slot's plan into the unit that is open, and ends that. On failure
- * the unit is rolled back, or, PAWL_UNREACHABLE, its end is unknown. */
+ * the unit is rolled back, or, PAWL_UNREACHABLE, its end is unknown. PAWL_OK: it
+ * is stored, and pawl_durable_stored is the caller's to call, whose failure is
+ * none of the step. */
 pawl_code pawl_commit_open(pawl_engine *e, pawl_held *h, pawl_error *err);
 
 #endif

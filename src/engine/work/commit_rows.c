@@ -5,6 +5,7 @@
 #include "../../rules/stored.h"
 #include "../../value/json.h"
 #include "batch.h"
+#include "quota.h"
 
 #define KNOWN_US (86400 * PAWL_SECOND) /* ids, after an instance's end */
 #define ITEMS_CHUNK 2000               /* rows a statement */
@@ -432,6 +433,7 @@ pawl_code pawl_commit_effects(pawl_engine *e, pawl_held **list, int n,
   if (HAS(MESSAGE))
     MUST(send_outgoing(e, list, n, now, PAWL_EFFECT_MESSAGE, err));
   if (HAS(EMIT)) MUST(send_outgoing(e, list, n, now, PAWL_EFFECT_EMIT, err));
+  if (HAS(SPEND)) MUST(pawl_quota_send(e, list, n, err));
   if (HAS(ITEMS) || HAS(ITEM)) MUST(send_items(e, list, n, err));
 #undef HAS
   return PAWL_OK;

@@ -3,6 +3,7 @@
 
 #include "../common/time.h"
 #include "../enter/enter.h"
+#include "quota.h"
 
 #define RECOVER_EVERY_US (10 * PAWL_SECOND)
 #define TIDY_EVERY_US (10 * PAWL_SECOND) /* events left behind, expired */
@@ -124,6 +125,7 @@ pawl_code pawl_executor_housekeep(pawl_engine *e, pawl_error *err) {
     e->tidy_mono_us = mono + TIDY_EVERY_US;
     MUST(pawl_signal_tidy(e, err));
     MUST(fold_counters(e, err));
+    MUST(pawl_quota_tidy(e, err));
   }
   return PAWL_OK;
 }

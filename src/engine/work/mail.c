@@ -380,7 +380,7 @@ static pawl_code take_event(pawl_engine *e, search *s,
   } else if (!has_letter(s->h, pawl_buf_str(&event_id))) {
     pawl_str text[7] = {
         pawl_strz("event"), row->name, row->key, pawl_buf_str(&event_id),
-        row->source,        {NULL, 0}, row->data};
+        row->source,        row->by,   row->data};
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
     l.addressed = 0;
     l.kept = 1;

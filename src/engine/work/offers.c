@@ -32,6 +32,10 @@ static pawl_code add_offer(pawl_engine *e, pawl_str code, int64_t version,
   return PAWL_OK;
 }
 
+void pawl_offers_forget(pawl_engine *e) {
+  while (e->noffers) pawl_buf_deinit(&e->offers[--e->noffers].workflow);
+}
+
 /* Said once: who is missing is for people to find out. */
 static void miss_offer(pawl_engine *e, pawl_offer *r) {
   pawl_error err;

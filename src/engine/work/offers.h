@@ -15,5 +15,7 @@ pawl_code pawl_offers_take(pawl_engine *e, const pawl_rows *rows,
  * that cannot run here is marked, to be given back. */
 pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
                                  pawl_error *err);
+/* Whatever was seen of the agenda is not so now. */
+void pawl_offers_forget(pawl_engine *e);
 
 #endif

@@ -3,44 +3,59 @@
 
 #include "../common/pipeline.h"
 #include "../common/time.h"
+#include "aside.h"
 #include "budget.h"
 #include "claim.h"
+#include "turns.h"
 
 int pawl_refill_has_room(const pawl_engine *e) {
   return !e->alone && e->nwaiting < e->config.concurrency;
+}
+
+/* Of a short tick those count that have not run yet: what has just come goes
+ * before what goes round. */
+static int counts(const pawl_engine *e, const pawl_held *h) {
+  return h->state == PAWL_SLOT_READY && !h->flight.run &&
+         (!e->budget.is_short || !h->d.rounds);
 }
 
 /* For how many more handlers that wait is there room? No more are taken than
  * may wait; while an instance's last step is committed, another one may. */
 static int room_to_wait(const pawl_engine *e) {
   int room = e->config.concurrency - e->nwaiting - e->claiming;
-  /* one is left for whoever asks for a certain instance */
-  int slots = pawl_held_max(e) - 1 - e->nheld - e->claiming;
 
-  PAWL_EACH_SLOT (e, h) room -= h->state == PAWL_SLOT_READY && !h->flight.run;
-  if (room > e->config.batch) room = e->config.batch;
-  return room < slots ? room : slots;
+  PAWL_EACH_SLOT (e, h) room -= counts(e, h);
+  return room > e->most ? e->most : room;
 }
 
-/* Without a look at how much time is left; so many are held that count. */
-static int room_beside(pawl_engine *e, int held) {
+/* Beside those that are held, without a look at how much time is left. */
+static int room_to_run(const pawl_engine *e) {
   int ahead = pawl_pipeline_is_open(e) ? 2 : 1; /* batches */
-  int want = ahead * e->config.batch;
+  int want = ahead * e->most;
 
-  if (e->nwaiting) return room_to_wait(e); /* others will, too */
   /* slow handlers: take no more than what one flush can hold */
   if (e->run_avg_us > 0 && PAWL_FLUSH_US / e->run_avg_us < want)
     want = (int)(PAWL_FLUSH_US / e->run_avg_us) + 1;
-  want -= held + e->claiming;
-  return want > e->config.batch ? e->config.batch : want;
+  want -= e->claiming + (e->budget.is_short ? pawl_budget_fresh(e) : e->nheld);
+  return want > e->most ? e->most : want;
 }
 
-/* In a tick that is too short for a batch what is held already and goes round
- * is no reason not to take what has just come. */
-static int wants_more(pawl_engine *e) {
-  if (e->nwaiting || !pawl_budget_is_tight(e)) return room_beside(e, e->nheld);
-  const int want = room_beside(e, pawl_budget_fresh(e));
-  return want > 0 ? pawl_budget_room(e, want) : want;
+/* One is left for whoever asks for a certain instance. */
+static int slots_left(const pawl_engine *e) {
+  return pawl_held_max(e) - 1 - e->nheld - e->claiming;
+}
+
+/* What is claimed is to run before its end. */
+static int is_pressed(const pawl_engine *e) {
+  return e->budget.is_short || pawl_budget_is_tight(e);
+}
+
+static int wants_more(const pawl_engine *e) {
+  /* where handlers wait, others will, too */
+  int want = e->nwaiting ? room_to_wait(e) : room_to_run(e);
+
+  if (want > slots_left(e)) want = slots_left(e);
+  return want > 0 && is_pressed(e) ? pawl_budget_room(e, want) : want;
 }
 
 /* A claim has its price: it waits until a quarter of the batch is free; not
@@ -48,8 +63,8 @@ static int wants_more(pawl_engine *e) {
 static int is_worth_claiming(const pawl_engine *e, int want) {
   if (e->claiming) return 0;
   if (!e->nheld) return 1;
-  if (!e->nwaiting) return want * 4 >= e->config.batch;
-  return want * 8 >= e->config.batch ||
+  if (!e->nwaiting) return want * 4 >= e->most;
+  return want * 8 >= e->most ||
          (want > 0 && e->nheld + e->claiming < e->config.concurrency);
 }
 
@@ -83,18 +98,24 @@ static int must_look(pawl_engine *e) {
           !pawl_claim_is_quiet(e));
 }
 
-/* In a short tick there is one claim, at its beginning. */
+/* In a short tick there is one claim, at its beginning; others where there is
+ * time for them. */
 static int may_refill(const pawl_engine *e, int want) {
-  if (e->interrupted || !pawl_refill_has_room(e)) return 0;
-  if (pawl_budget_is_tight(e))
-    return want > 0 && !e->claiming && !e->budget.claims;
-  return is_worth_claiming(e, want);
+  if (!is_pressed(e)) return is_worth_claiming(e, want);
+  if (want < 1 || e->claiming) return 0;
+  return !e->budget.claims ||
+         (!pawl_budget_is_tight(e) && is_worth_claiming(e, want));
 }
 
 int pawl_refill_is_due(pawl_engine *e) {
   if (e->interrupted || !pawl_refill_has_room(e)) return 0;
-  return e->woken ||
-         (owes_look(e) && is_worth_claiming(e, room_beside(e, e->nheld)));
+  return e->woken || (owes_look(e) && is_worth_claiming(e, wants_more(e)));
+}
+
+static pawl_code look(pawl_engine *e, pawl_error *err) {
+  if (e->woken || must_look(e)) MUST(pawl_claim_look(e, err));
+  e->woken = 0;
+  return PAWL_OK;
 }
 
 static pawl_code refill(pawl_engine *e, int want, pawl_error *err) {
@@ -103,8 +124,7 @@ static pawl_code refill(pawl_engine *e, int want, pawl_error *err) {
     MUST(pawl_claim_unlooked(e, want, err));
     if (e->nheld > e->nwaiting) return PAWL_OK;
   }
-  if (e->woken || must_look(e)) MUST(pawl_claim_look(e, err));
-  e->woken = 0;
+  MUST(look(e, err));
   if (want < 1 && e->nwaiting) return PAWL_OK;
   if (want < 1) want = 1;
   /* ahead of what is in work; with nothing in work there is nothing to gain,
@@ -117,15 +137,43 @@ static pawl_code refill(pawl_engine *e, int want, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* For how many of those whose time has come others make place. */
+static int crowd_wants(pawl_engine *e, int loops) {
+  int want = PAWL_CROWD(e);
+
+  if (!e->fresh_ready) e->promoted = 0; /* they are held, all of them */
+  if (e->promoted > e->most) e->promoted = e->most;
+  if (want > e->promoted) want = (int)e->promoted;
+  if (want > loops) want = loops;
+  return want < slots_left(e) ? want : slots_left(e);
+}
+
+/* There is no place that is worth a claim, and what is held may go round for
+ * long: whose time has come takes the place of one that does. First he is
+ * claimed, so that no more go than come. */
+static pawl_code refill_crowd(pawl_engine *e, pawl_error *err) {
+  const int before = e->nheld, loops = pawl_turns_giving_way(e);
+
+  if (is_pressed(e) || e->claiming || !loops) return PAWL_OK;
+  MUST(look(e, err));
+  const int want = crowd_wants(e, loops);
+  if (want < 1) return PAWL_OK;
+  e->promoted -= want;
+  MUST(pawl_claim_more(e, want, err));
+  return pawl_aside_give_way(e, e->nheld - before, err);
+}
+
 pawl_code pawl_refill(pawl_engine *e, pawl_error *err) {
-  const int want = wants_more(e), before = e->nheld;
+  const int before = e->nheld;
   const int64_t began = pawl_clock_mono();
 
-  if (!may_refill(e, want)) return PAWL_OK;
+  if (e->interrupted || !pawl_refill_has_room(e)) return PAWL_OK;
+  const int want = wants_more(e);
   const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_CLAIM);
-  const pawl_code rc = refill(e, want, err);
+  const pawl_code rc =
+      may_refill(e, want) ? refill(e, want, err) : refill_crowd(e, err);
   (void)pawl_budget_spend(e, was);
-  if (e->nheld == before) return rc;
+  if (e->nheld <= before) return rc;
   e->budget.claims++;
   pawl_cost_add(&e->budget.claim, e->nheld - before,
                 pawl_clock_mono() - began);

@@ -19,6 +19,9 @@
 #include "run.h"
 #include "transactional.h"
 #include "trim.h"
+#include "turns.h"
+
+#define GROUP_US 2000 /* a handler that takes longer is in no group's way */
 
 /* ---- one round ---- */
 
@@ -85,12 +88,20 @@ static pawl_code commit_ahead(pawl_engine *e, pawl_error *err) {
 
 /* ---- one round ---- */
 
-static pawl_code run_one(pawl_engine *e, pawl_held *h, pawl_error *err) {
+/* Others wait for what is grouped, and nobody is to wait for a handler. */
+static pawl_code end_group(pawl_engine *e, pawl_error *err) {
+  pawl_store_group(e->store, 0);
+  return pawl_store_settle(e->store, err);
+}
+
+static pawl_code run_one(pawl_engine *e, pawl_held *h, int64_t expected_us,
+                         pawl_error *err) {
   MUST(check_lease(e, h, err));
   if (h->state != PAWL_SLOT_READY) return PAWL_OK;
+  if (expected_us > GROUP_US) MUST(end_group(e, err));
   e->budget.ran++;
   e->budget.planned++;
-  h->idle_mono_us = pawl_clock_mono();
+  pawl_turns_take(e, h);
   assert(!h->flight.run && !e->unit);
   if (!pawl_decide_is_transactional(&h->d)) {
     pawl_step_run(e, h);
@@ -120,19 +131,21 @@ static pawl_code take_turn(pawl_engine *e, pawl_held *h, turns *t,
     t->stop = t->over = 1;
     return PAWL_OK;
   }
+  const int64_t expected_us = pawl_step_expected_us(h);
   /* rule 7: what is done does not wait for a node known to be slow */
-  if (t->ran && pawl_step_expected_us(h) > PAWL_SLOW_US) {
+  if (t->ran && expected_us > PAWL_SLOW_US) {
     MUST(commit_ahead(e, err));
     if (!is_runnable(e, h)) return PAWL_OK;
   }
-  int64_t began = pawl_clock_mono();
   const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_RUN);
-  const pawl_code rc = run_one(e, h, err);
+  const int64_t began = e->budget.since_mono_us;
+  const pawl_code rc = run_one(e, h, expected_us, err);
   (void)pawl_budget_spend(e, was);
+  const int64_t mono = e->budget.since_mono_us;
   if (rc != PAWL_OK) return rc;
   t->ran++;
-  int64_t mono = pawl_clock_mono();
   e->budget.is_slow = mono - began > PAWL_FLUSH_US;
+  if (mono - began > GROUP_US) MUST(end_group(e, err));
   if (e->interrupted || mono >= e->budget.until_mono_us) {
     t->stop = t->over = 1;
     return PAWL_OK;
@@ -148,46 +161,16 @@ static pawl_code take_turn(pawl_engine *e, pawl_held *h, turns *t,
   return PAWL_OK;
 }
 
-/* Of those that had no turn in this round the one that has gone round least. */
-static pawl_held *least_run(pawl_engine *e) {
-  pawl_held *least = NULL;
-
-  PAWL_EACH_SLOT (e, h)
-    if (h->state == PAWL_SLOT_READY && h->round != e->budget.round &&
-        (!least || h->d.rounds < least->d.rounds))
-      least = h;
-  return least;
-}
-
-/* In a tick that is too short for all of them, what goes round without waiting
- * goes behind what has just come: it keeps nobody from his time. */
-static pawl_code take_turns_in_short(pawl_engine *e, turns *t,
-                                     pawl_error *err) {
-  pawl_held *h;
-
-  e->budget.round++;
-  while (!t->over && (h = least_run(e))) {
-    h->round = e->budget.round;
-    MUST(take_turn(e, h, t, err));
-  }
-  return PAWL_OK;
-}
-
 /* Every ready slot runs one step. *ran: how many. *stop: the budget is
  * spent. */
 static pawl_code run_round(pawl_engine *e, int *ran, int *stop,
                            pawl_error *err) {
   turns t = {.flushed = pawl_clock_mono()};
+  const int n = pawl_turns_order(e);
 
   *ran = 0;
-  if (pawl_budget_is_tight(e)) {
-    MUST(take_turns_in_short(e, &t, err));
-  } else {
-    PAWL_EACH_SLOT (e, h) {
-      MUST(take_turn(e, h, &t, err));
-      if (t.over) break;
-    }
-  }
+  for (int i = 0; i < n && !t.over; i++)
+    MUST(take_turn(e, e->order[i], &t, err));
   *ran = t.ran;
   *stop |= t.stop;
   /* handlers that wait go on before there is room, and join the batch */
@@ -293,8 +276,8 @@ pawl_code pawl_rounds_begin(pawl_engine *e, int64_t budget_us,
   e->stats = stats;
   e->ask_all = 1;
   MUST(pawl_retell(e, err));
+  MUST(pawl_claim_settle(e, err)); /* of who we were until now */
   MUST(pawl_executor_housekeep(e, err));
-  MUST(pawl_claim_settle(e, err));
   return pawl_await_look(e, err);
 }
 
@@ -318,8 +301,9 @@ pawl_code pawl_rounds_end(pawl_engine *e, pawl_code rc, pawl_error *err) {
   if (rc == PAWL_OK) rc = give;
   e->stats->held = e->nheld;
   e->stats->waiting = e->nwaiting;
-  /* what was cut short may have left, or not seen, what is due */
-  e->stats->next_due_us = e->interrupted ? 0 : pawl_rounds_next(e);
+  /* what was cut short, or failed, may have left, or not seen, what is due */
+  e->stats->next_due_us =
+      e->interrupted || rc != PAWL_OK ? 0 : pawl_rounds_next(e);
   e->stats = NULL;
   e->interrupted = 0;
   return rc;

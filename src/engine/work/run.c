@@ -10,6 +10,7 @@
 #include "../common/time.h"
 #include "await.h"
 #include "heartbeat.h"
+#include "quota.h"
 #include "services.h"
 #include "spin.h"
 #include "told.h"
@@ -108,6 +109,7 @@ static void fill_call(pawl_engine *e, pawl_held *h, const pawl_question *q,
   c->data = pawl_buf_str(&t->data);
   c->event = q->event;
   c->output = q->output;
+  c->error = q->error;
   if (h->has_tenant) c->tenant = pawl_buf_str(&h->tenant);
   if (h->has_correlation) c->correlation = pawl_buf_str(&h->correlation);
   c->vars = pawl_vars_now(&h->d);
@@ -131,6 +133,7 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
     return pawl_fail(err, PAWL_INTERNAL, "no code was loaded for a handler");
   fill_call(e, h, q, &c);
   h->was_due_us = 0;
+  h->d.lines = 0;
   /* for no longer than it may take: who hangs loses his leases */
   pawl_heartbeat_begin(e->heartbeat, q->node->timeout_us);
   if (pawl_handler_is_pure(q->handler))
@@ -155,6 +158,7 @@ void pawl_run_init_world(pawl_engine *e) {
                           .random = random_part,
                           .name = name,
                           .ask = ask,
+                          .spend = pawl_quota_spend,
                           .stepped = stepped,
                           .is_late = is_late,
                           .trace = trace};

@@ -12,6 +12,7 @@
 #include "../common/attributes.h"
 #include "../common/query.h"
 #include "../common/time.h"
+#include "quota.h"
 
 /* Whose call it is. */
 static pawl_held *slot_of(const pawl_call *call) {
@@ -30,6 +31,7 @@ static void service_log(const pawl_call *call, int level, const char *message,
   pawl_engine *e = call->services_ud;
   pawl_buf b = {.alloc = &e->alloc};
 
+  if (!pawl_quota_log(e, slot_of(call))) return;
   pawl_buf_addz(&b, "{\"instance\":\"");
   pawl_buf_addz(&b, call->id);
   pawl_buf_addz(&b, "\",\"node\":");

@@ -2,6 +2,7 @@
 #include "slots.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "../versions/crossing.h"
 #include "await.h"
@@ -28,8 +29,9 @@ void pawl_held_deinit(pawl_engine *e, pawl_held *h) {
 }
 
 int pawl_held_max(const pawl_engine *e) {
-  /* two batches, one under way in the store, and all that may wait */
-  return 2 * e->config.batch + e->config.concurrency;
+  /* two batches, one under way in the store, all that may wait, and what comes
+   * in while none of those goes (refill.c) */
+  return 2 * e->config.batch + e->config.concurrency + PAWL_CROWD(e);
 }
 
 /* The first that is free: those in use stay together at the front, so that
@@ -48,6 +50,7 @@ void pawl_held_free(pawl_engine *e, pawl_held *h) {
   pawl_await_abandon(e, h);
   assert(!h->flight.run); /* N5 */
   h->state = PAWL_SLOT_FREE;
+  h->in_need = 0;
   pawl_held_forget(e, h);
   e->nheld--;
   assert(e->nheld >= 0 && e->nwaiting <= e->nheld);
@@ -59,6 +62,24 @@ void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   if (why) pawl_log_error(&e->log, PAWL_WARN, "lease lost", why);
   if (e->stats) e->stats->lost++;
   pawl_held_free(e, h);
+}
+
+void pawl_held_lose_lease(pawl_engine *e, pawl_held *h, const char *then) {
+  pawl_error err;
+  pawl_fail(&err, PAWL_LEASE_LOST,
+            "instance %s: its lease was taken back, by `kill` or by another "
+            "executor%s",
+            h->d.id_text, then);
+  pawl_held_lose(e, h, &err);
+}
+
+void pawl_held_shrink(pawl_engine *e) {
+  PAWL_EACH_SLOT (e, h) {
+    if (h->state != PAWL_SLOT_FREE) continue;
+    pawl_held_deinit(e, h);
+    memset(h, 0, sizeof *h);
+    init_held(e, h);
+  }
 }
 
 /* Answers have their rows mostly in the order in which the slots were asked

@@ -85,7 +85,8 @@ typedef struct pawl_held {
   int64_t lease_until_us;
   int64_t held_mono_us; /* since when it is held; and not run */
   int64_t idle_mono_us;
-  int64_t round;      /* in which it had its turn, see rounds.c */
+  int64_t turn;       /* its last one, or its claim, by e->turns */
+  int64_t behind_us;  /* due then if it gives way: turns.c */
   int64_t was_due_us; /* since when it was due; 0: a handler of it has run
                             under this lease, so it is due anew */
   int latch;          /* as loaded */
@@ -99,6 +100,7 @@ typedef struct pawl_held {
   int64_t trimmed; /* its history up to there, as its holder knows; -1: not
                       looked */
   int trims;       /* it is to be trimmed before its plan is sent */
+  int in_need;     /* times that its plan alone found no memory to be sent */
   pawl_flight flight;
   pawl_decision d; /* the instance, what came in, and the plan that follows */
 } pawl_held;
@@ -118,6 +120,9 @@ typedef struct pawl_step_unit {
 #define PAWL_SLOT_MEMBERS(h) .shard = (h)->shard, .id = &(h)->d.id
 #define PAWL_LEASE_MEMBERS(h) PAWL_SLOT_MEMBERS(h), .lease = &(h)->lease
 
+/* So many come at once where there is no place, and the same number goes. */
+#define PAWL_CROWD(e) (((e)->config.batch + 3) / 4)
+
 /* It is to look, and for no less than it was told before. */
 static inline void pawl_held_look(pawl_held *h, pawl_look look) {
   if (look > h->look) h->look = look;
@@ -130,9 +135,13 @@ int pawl_held_max(const pawl_engine *e);
 /* Frees what was loaded for a transfer to another version. */
 void pawl_held_forget(pawl_engine *e, pawl_held *h);
 void pawl_held_deinit(pawl_engine *e, pawl_held *h); /* its buffers */
-void pawl_held_free(pawl_engine *e, pawl_held *h);   /* the slot; no store */
+/* Gives back what free slots have kept. */
+void pawl_held_shrink(pawl_engine *e);
+void pawl_held_free(pawl_engine *e, pawl_held *h); /* the slot; no store */
 /* The same for one that is another's now. `why` NULL: it was told already. */
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why);
+/* As its lease was taken back. `then`: ", before it ran here". */
+void pawl_held_lose_lease(pawl_engine *e, pawl_held *h, const char *then);
 /* `lease` NULL: whatever it is. NULL: not held. */
 pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
                           const pawl_id *lease);

@@ -6,6 +6,7 @@
 
 #include "claim.h"
 #include "commit.h"
+#include "durable.h"
 #include "run.h"
 #include "spin.h"
 #include "told.h"
@@ -29,6 +30,7 @@ static pawl_code lock_open(pawl_engine *e, pawl_held *h, int *ok,
   int latch, at;
 
   *ok = 0;
+  TRY(pawl_store_settle(e->store, err));
   TRY(pawl_store_begin(e->store, PAWL_UNIT_OPEN, err));
   TRY(pawl_commit_lock(e, &h, 1, &at, err));
   pawl_store_rows(e->store, at, &rows);
@@ -112,7 +114,7 @@ static pawl_code commit_step(pawl_engine *e, pawl_held *h, pawl_error *err) {
   }
   if (rc == PAWL_OK) {
     pawl_told_committed(e);
-    return PAWL_OK;
+    return pawl_durable_stored(e, err); /* its slot may be another's by now */
   }
   pawl_told_undone(e);
   if (rc == PAWL_BUSY && may_run_again(e, h)) {

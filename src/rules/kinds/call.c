@@ -13,6 +13,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   pawl_id id;
 
   (void)to, (void)path;
+  MUST(pawl_spend(d, PAWL_QUOTA_STARTS, 1, err));
   if (node->has_input) {
     MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_INPUT, err));
     if (d->result->has_output) input = pawl_buf_str(&d->result->output);

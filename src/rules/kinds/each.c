@@ -104,6 +104,7 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
     *to = node->next[0].to;
     goto out;
   }
+  if (node->workflow) TRY(pawl_spend(d, PAWL_QUOTA_STARTS, total, err));
   t = pawl_tok(d, k);
   t->state = PAWL_TOKEN_WAITING;
   pawl_wait_until(t, pawl_decision_now(d), node->limit_us);

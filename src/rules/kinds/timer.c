@@ -7,6 +7,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   int64_t due = pawl_time_after(pawl_decision_now(d), node->after_us);
 
   (void)to, (void)path;
+  MUST(pawl_spend(d, PAWL_QUOTA_TIMERS, 1, err));
   if (node->after_us < 0) {
     MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_AT, err));
     due = d->result->at_us;

@@ -139,8 +139,14 @@ static void event_json(const pawl_letter *l, pawl_buf *out) {
   pawl_object_end(&o);
 }
 
+/* Whoever sends events would have the host pay for a limited `match` that is
+ * over its limits, once for each. */
+static int is_over_limit(const pawl_decision *d, const pawl_error *err) {
+  return d->def->is_limited && err->code == PAWL_LIMIT;
+}
+
 /* Does the wait's own `match` want it? An error in it leaves the event and is
- * recorded. */
+ * recorded; one of a limit is the wait's. */
 static int asks_match(pawl_decision *d, int k, const pawl_node *node,
                       const pawl_letter *l, pawl_str event) {
   pawl_str none = {0};
@@ -151,6 +157,9 @@ static int asks_match(pawl_decision *d, int k, const pawl_node *node,
   if (pawl_run_handler_on(d, k, node, PAWL_HANDLER_MATCH, event, none, &err) ==
       PAWL_OK) {
     if (d->result->truth) return 1;
+  } else if (is_over_limit(d, &err)) {
+    pawl_fail_token(d, k, &err, 0);
+    return 0;
   } else {
     r = pawl_token_record(d, k, "refused");
     pawl_buf_addf(&r->text, "`match` failed for event \"%s\"",
@@ -161,8 +170,28 @@ static int asks_match(pawl_decision *d, int k, const pawl_node *node,
   return 0;
 }
 
-static void receive(pawl_decision *d, int k, const pawl_node *node,
-                    const pawl_letter *l, pawl_str event) {
+/* As it was sent, beside what it changed: {"event":{"id","source","key"}}. */
+static void note_event(pawl_record *r, const pawl_letter *l) {
+  pawl_buf *out = &r->changes;
+  pawl_object o;
+
+  if (out->len > 2) {
+    out->len--;
+    pawl_buf_addz(out, ",\"event\":");
+  } else {
+    pawl_buf_set(out, pawl_strz("{\"event\":"));
+  }
+  pawl_object_begin(&o, out);
+  pawl_member_str(&o, "id", pawl_event_id(l));
+  if (l->source.len) pawl_member_str(&o, "source", pawl_buf_str(&l->source));
+  if (l->has_key) pawl_member_str(&o, "key", pawl_buf_str(&l->key));
+  pawl_object_end(&o);
+  pawl_buf_addc(out, '}');
+}
+
+/* 0: it is not taken now. */
+static int receive(pawl_decision *d, int k, const pawl_node *node,
+                   const pawl_letter *l, pawl_str event) {
   pawl_token *t = pawl_tok(d, k);
   pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
   int to = pawl_node_next(node, "", 0);
@@ -170,7 +199,11 @@ static void receive(pawl_decision *d, int k, const pawl_node *node,
 
   if (pawl_output_fits(d, node, data, &err) != PAWL_OK) {
     pawl_fail_token(d, k, &err, 0);
-    return;
+    return 1;
+  }
+  if (pawl_spend(d, PAWL_QUOTA_EVENTS, 1, &err) != PAWL_OK) {
+    pawl_fail_token(d, k, &err, 0);
+    return 0;
   }
   pawl_record *r = pawl_token_record(d, k, "received");
   if (to < 0) to = pawl_node_next(node, "received", 8);
@@ -179,6 +212,7 @@ static void receive(pawl_decision *d, int k, const pawl_node *node,
   if (node->nnext > 1) pawl_buf_addz(&r->transition, "received");
   r->due_us = t->due_us;
   pawl_take_output(d, node, r, data);
+  note_event(r, l);
   pawl_stop_waiting(d, k, NULL);
   t = pawl_tok(d, k);
   pawl_buf_set(&t->event, event);
@@ -188,6 +222,7 @@ static void receive(pawl_decision *d, int k, const pawl_node *node,
   pawl_order_note(d, k, l->received_us);
   pawl_leave(d, k, to);
   pawl_trace_wait(d, k, node);
+  return 1;
 }
 
 /* What a look has found for it is news, once: to know this of every other one
@@ -207,6 +242,7 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
   event_json(l, &event);
   for (int k = 0; k < n; k++) {
     const pawl_token *t = pawl_tok(d, k);
+    if (pawl_is_over(d)) break;
     if (t->state != PAWL_TOKEN_WAITING || t->blind) continue;
     const pawl_node *node = pawl_tok_node(d, k);
     if (!node || node->kind != PAWL_KIND_WAIT ||
@@ -215,9 +251,7 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
         !pawl_event_fits(l, pawl_buf_some(&pawl_detail_of(t)->key)) ||
         was_asked(t, l) || !asks_match(d, k, node, l, pawl_buf_str(&event)))
       continue;
-    receive(d, k, node, l, pawl_buf_str(&event));
-    taken = 1;
-    if (pawl_is_over(d)) break;
+    taken |= receive(d, k, node, l, pawl_buf_str(&event));
   }
   if (event.failed) d->plan.failed = 1;
   pawl_buf_deinit(&event);

@@ -1,0 +1,54 @@
+# pawl/core.so and the command. A program of its own with liblua inside must
+# not be linked with the module: see the head of CMakeLists.txt.
+
+set(PAWL_MODULE_DIR ${PROJECT_BINARY_DIR}/lua)
+# lsys.c is the command's alone: signals and terminals are no library's business.
+set(PAWL_MODULE_SOURCES ${PAWL_BIND_SOURCES})
+list(FILTER PAWL_MODULE_SOURCES EXCLUDE REGEX "/lsys\\.c$")
+if(PAWL_TESTING)
+  list(APPEND PAWL_MODULE_SOURCES spec/support/probe.c spec/support/toy.c)
+endif()
+add_library(pawl_module MODULE ${PAWL_MODULE_SOURCES} ${PAWL_OWN_SQLITE})
+target_link_libraries(pawl_module PRIVATE pawl_core pawl_libraries)
+pawl_export_only(pawl_module src/bind/module.map)
+set_target_properties(pawl_module PROPERTIES
+  PREFIX "" OUTPUT_NAME core SUFFIX .so
+  LIBRARY_OUTPUT_DIRECTORY ${PAWL_MODULE_DIR}/pawl)
+if(APPLE)
+  target_link_options(pawl_module PRIVATE -undefined dynamic_lookup)
+endif()
+
+# The Lua files beside it are links, so an edit needs no build.
+pawl_link_lua_files(${PAWL_MODULE_DIR})
+
+if(PAWL_INSTALL)
+  install(TARGETS pawl_module DESTINATION ${PAWL_LUA_CDIR}/pawl)
+  install(DIRECTORY lua/pawl DESTINATION ${PAWL_LUA_DIR}
+          FILES_MATCHING PATTERN "*.lua")
+endif()
+if(PAWL_MODULE_ONLY)
+  return()
+endif()
+
+# liblua is linked as a shared library so that its symbols are visible to the
+# C modules that a handler may require.
+if(NOT PAWL_LUA_IS_SHARED)
+  message(WARNING
+    "liblua 5.4 was found as a static library (${PAWL_LUA_LIBRARY}): "
+    "handlers run by the pawl command cannot require Lua modules written "
+    "in C. Install the shared library.")
+endif()
+add_executable(pawl src/main.c ${PAWL_BIND_SOURCES} ${PAWL_GENERATED_CLI}
+               ${PAWL_OWN_LUA} ${PAWL_OWN_SQLITE})
+target_link_libraries(pawl PRIVATE pawl_core pawl_lua pawl_libraries
+                      ${CMAKE_DL_LIBS})
+if(PAWL_LUA_SOURCE)
+  set_target_properties(pawl PROPERTIES ENABLE_EXPORTS ON)
+endif()
+if(PAWL_INSTALL)
+  install(TARGETS pawl)
+  configure_file(cmake/pawl-worker@.service.in pawl-worker@.service @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/pawl-worker@.service
+          DESTINATION lib/systemd/system)
+  include(PawlPages)
+endif()

@@ -1,0 +1,133 @@
+-- ctx.error: what has failed, for those who are to do something about it.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+
+--- Its step "a" fails with `raise`; where that leads is told by `build`.
+local function failing(raise, build, options)
+  options = options or {}
+  options.code = "t.caught"
+  local flow = pawl.workflow(options)
+  flow:step("a", { retry = false, run = function() error(raise, 0) end,
+    on_error = { declined = "b", ["*"] = "c" }, next = "z" })
+  build(flow)
+  flow:finish("z", { output = function(ctx) return ctx.vars.seen end })
+  return flow
+end
+
+local function seen(ctx)
+  ctx.vars.seen = { code = ctx.error and ctx.error.code or "none",
+    message = ctx.error and ctx.error.message, node = ctx.error
+      and ctx.error.node, attempt = ctx.error and ctx.error.attempt,
+    details = ctx.error and ctx.error.details }
+end
+
+local function to_b_and_c(flow)
+  flow:step("b", { run = seen, next = "z" })
+  flow:step("c", { run = seen, next = "z" })
+end
+
+local function outcome(engine, flow)
+  assert(engine:load(flow))
+  local id = assert(engine:start "t.caught")
+  assert(engine:run())
+  return assert(engine:get(id)), id
+end
+
+kit.describe("ctx.error", function(backend)
+  it("is what failed, where its route leads", function()
+    local engine = backend.fresh()
+    local got = outcome(engine, failing({ code = "declined",
+      message = "no money", details = { left = 3 } }, to_b_and_c))
+    assert.same({ code = "declined", message = "no money", node = "a",
+      attempt = 1, details = { left = 3 } }, got.output)
+    assert.is_nil(got.error)
+    local other = backend.fresh()
+    assert.same({ code = "script", message = "oops", node = "a",
+      attempt = 1 }, outcome(other, failing("oops", to_b_and_c)).output)
+  end)
+
+  it("is there past routing nodes, and gone behind the next step", function()
+    local engine = backend.fresh()
+    local chosen
+    local got = outcome(engine, failing({ code = "declined" }, function(flow)
+      flow:choice("b", { next = { yes = "c", no = "z" }, choose = function(ctx)
+        chosen = ctx.error.code
+        return "yes"
+      end })
+      flow:step("c", { next = "d", run = function(ctx)
+        ctx.vars.first = ctx.error.code
+      end })
+      flow:step("d", { run = seen, next = "z" })
+    end))
+    assert.same({ "declined", "declined", "none" },
+      { chosen, got.variables.first, got.output.code })
+  end)
+
+  it("is there again when its step is, and in another process", function()
+    local engine, clock, url = backend.fresh()
+    local flow = failing({ code = "declined" }, function(flow)
+      flow:step("b", { retry = { max = 2, base = 1, jitter = 0 }, next = "z",
+        run = function(ctx)
+          seen(ctx)
+          if ctx.attempt == 1 then error "again" end
+        end })
+      flow:finish "c"
+    end)
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.caught")
+    assert(engine:run())
+    engine:close()
+    clock:advance "2s"
+    local other = kit.rival(backend, url, clock)
+    assert(other:load(flow))
+    assert(other:run())
+    assert.equal("declined", other:get(id).output.code)
+  end)
+
+  it("is for a finish that fails", function()
+    local engine = backend.fresh()
+    local got = outcome(engine, failing({ code = "declined", message = "no" },
+      function(flow)
+        flow:finish("b", { status = "failed", output = function(ctx)
+          return ctx.error.code .. ": " .. ctx.error.message
+        end })
+        flow:finish "c"
+      end))
+    assert.same({ "failed", "declined: no" }, { got.status, got.output })
+  end)
+
+  it("is for undo, which is told why", function()
+    local engine = backend.fresh()
+    local told = {}
+    local flow = pawl.workflow { code = "t.caught" }
+    flow:step("first", { run = function() end, undo = function(ctx)
+      told[#told + 1] = ctx.error and ctx.error.code or "none"
+    end })
+    flow:step("last", { retry = false, run = function(ctx)
+      if ctx.input.fails then error { code = "sold_out" } end
+    end })
+    flow:wait("w", { event = "t.never" })
+    assert(engine:load(flow))
+    assert(engine:start("t.caught", { fails = true }))
+    local id = assert(engine:start("t.caught", {}))
+    assert(engine:run())
+    assert(engine:cancel(id))
+    assert(engine:run())
+    assert.same({ "sold_out", "none" }, told)
+  end)
+
+  it("is nil where nothing has failed, and details are not endless",
+    function()
+      local engine = backend.fresh()
+      local got = outcome(engine, failing({ code = "declined",
+        details = ("x"):rep(5000) }, to_b_and_c))
+      assert.same({ "declined", nil },
+        { got.output.code, got.output.details })
+      local flow = pawl.workflow { code = "t.plain" }
+      flow:step("s", { run = seen })
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.plain")
+      assert(engine:run())
+      assert.equal("none", engine:get(id).variables.seen.code)
+    end)
+end)

@@ -1,0 +1,421 @@
+--- Workflows that others wrote to do harm, each against an engine that runs
+--- others beside it.
+---
+--- Each of them is tried at both levels that hold such up: within limits, and
+--- isolated besides, in a process of its own.
+---
+--- Each attack is a step's handler, or a file. What it costs is measured as
+--- processor time of a tick: how long it waits for a processor is not its
+--- doing.
+local backends = require "spec.support.backends"
+local kit = require "spec.engine.kit"
+local Random = require "spec.support.random"
+local tmp = require "spec.support.tmp"
+
+-- Seconds of a debug build, which takes three times as long, where no limit of
+-- time helps; what a host waits at most is at the end.
+local MOST <const> = 0.75
+
+local ATTACK <const> = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "hostile.x", start = "attack" }
+flow:step("attack", { retry = { max = 1 }, run = function(ctx)
+  %s
+end, next = "z" })
+flow:finish "z"
+return flow]]
+
+local VICTIM <const> = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "victim.one", start = "one" }
+flow:step("one", { run = function(ctx) ctx.vars.n = 1 end, next = "nap" })
+flow:timer("nap", { after = 60, next = "two" })
+flow:step("two", { run = function(ctx)
+  local t = { 3, 1, 2 }
+  table.sort(t)
+  ctx.vars.text = ("%d-%s"):format(t[1], ("abc"):upper())
+  ctx.vars.json = pawl.json.encode { a = 1 }
+  ctx.vars.sum = "10" + 1
+  ctx.vars.planted = planted
+  ctx.vars.kind = type(hoard)
+end, next = "z" })
+flow:finish("z", { output = function(ctx) return ctx.vars end })
+return flow]]
+
+local EXPECTED <const> = { n = 1, text = "1-ABC", json = '{"a":1}', sum = 11,
+  kind = "nil" }
+
+--- The victim has begun; a file of its own state. Time stays out of it: what
+--- is slow here is told by the attack's own limits.
+local function host(backend, trust, functions)
+  local engine, clock = backend.fresh { trust = trust, state = "private",
+    host = functions }
+  assert(engine:load(tmp.file("victim.lua", VICTIM)))
+  local victim = assert(engine:start "victim.one")
+  engine:run { id = victim }
+  return engine, clock, victim
+end
+
+local function measured(fn, ...)
+  local before = os.clock()
+  local result, err = fn(...)
+  return os.clock() - before, result, err
+end
+
+--- The instance that waited goes on as if nothing had been, and so does one
+--- that begins now.
+local function assert_unharmed(engine, clock, victim)
+  local other = assert(engine:start "victim.one")
+  engine:run { id = other }
+  clock:advance(61)
+  for _, id in ipairs { victim, other } do
+    engine:run { id = id }
+    local now = assert(engine:get(id))
+    assert.equal("completed", now.status)
+    assert.same(EXPECTED, now.output)
+  end
+end
+
+local function attack(backend, level, one)
+  -- by instructions alone: a slow machine is no reason to fail for time
+  local engine, clock, victim = host(backend, { level = level,
+    time = not one.by_time and 60 or nil, instructions = 5000000 })
+  assert(engine:load(tmp.file("hostile.lua", ATTACK:format(one[2]))))
+  local id = assert(engine:start "hostile.x")
+  local took = measured(engine.run, engine, { id = id })
+  local now = assert(engine:get(id))
+  assert.equal("failed", now.status, now.output)
+  assert.matches(one[3], now.error.message, 1, true)
+  assert_unharmed(engine, clock, victim)
+  return took, now.error
+end
+
+--- What does not touch the store is tried on one alone: the first there is.
+local alone <const> = { backends[1] }
+
+local HEAD <const> = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "hostile.x", start = "a" }
+%s
+return flow]]
+
+--- A graph that is started, and poked where it waits for that.
+local function attack_by_graph(backend, level, one)
+  local engine, clock, victim = host(backend, { level = level, time = 60,
+    instructions = 5000000 })
+  local body = one[2]
+  if not body:find "flow:finish" then body = body .. 'flow:finish "z"' end
+  assert(engine:load(tmp.file("hostile.lua", HEAD:format(body))))
+  local id = assert(engine:start "hostile.x")
+  local took = measured(engine.run, engine, { id = id })
+  if one.poke then
+    assert(engine:signal { name = "poke", instance = id })
+    took = took + measured(engine.run, engine, { id = id })
+  end
+  for _ = 1, 4 do -- what else it does by and by
+    clock:advance(10)
+    engine:run { id = id }
+  end
+  local now = assert(engine:get(id))
+  assert.equal(one.status, now.status)
+  assert.matches(one[3], now.error.message, 1, true)
+  assert_unharmed(engine, clock, victim)
+  assert.is_true(took < MOST, ("it took %.3f s"):format(took))
+end
+
+
+local LEVELS <const> = { "limited", "isolated" }
+
+local function describe_attacks_at(level, name, on, check)
+  local list = require("spec.support.hostile." .. name)
+  for _, backend in ipairs(on) do
+    describe(("an attack by %s, %s, on %s"):format(name, level,
+      backend.label), function()
+      after_each(function()
+        kit.close_stores()
+        backend.cleanup()
+      end)
+      for _, one in ipairs(list) do
+        it("is held up: " .. one[1], function()
+          local took, err = attack(backend, level, one)
+          assert.is_true(took < MOST, ("it took %.3f s"):format(took))
+          if check then check(err) end
+        end)
+      end
+    end)
+  end
+end
+
+local function describe_attacks(...)
+  for _, level in ipairs(LEVELS) do describe_attacks_at(level, ...) end
+end
+
+describe("a host with the limits that there are by default", function()
+  after_each(function()
+    kit.close_stores()
+    alone[1].cleanup()
+  end)
+  for _, level in ipairs(LEVELS) do
+  it("has its turn again within 250 ms: " .. level, function()
+    local engine = alone[1].fresh { trust = level, state = "private" }
+    for _, name in ipairs { "cpu", "memory", "stack", "tables", "numerals" } do
+      for i, one in ipairs(require("spec.support.hostile." .. name)) do
+        local code = ("hostile.%s%d"):format(name, i)
+        assert(engine:load(tmp.file("hostile.lua",
+          (ATTACK:format(one[2]):gsub("hostile%.x", code)))))
+        local id = assert(engine:start(code))
+        local took = measured(engine.tick, engine, 0.002)
+        assert.is_true(took < 0.25, ("%s: %s: %.3f s"):format(name, one[1],
+          took))
+        engine:cancel(id, { reason = "seen" }) -- unless it has failed already
+        engine:run { id = id }
+      end
+    end
+  end)
+  end
+end)
+
+--- One attack under limits drawn by lot: where one of them is met, and what
+--- is under way then, is another place each time.
+local function attack_by_lot(random, list)
+  local one = random:pick(list)
+  local trust = { level = random:pick(LEVELS),
+    time = not one.by_time and 60 or nil,
+    effects = random:between(0, 1000),
+    memory = random:between(2 << 20, 24 << 20),
+    instructions = random:between(100000, 2000000) }
+  local engine, clock, victim = host(alone[1], "limited")
+  local info, err = engine:load(tmp.file("hostile.lua",
+    ATTACK:format(one[2])), { trust = trust })
+  if info then
+    local id = assert(engine:start "hostile.x")
+    engine:run { id = id }
+    assert.equal("failed", assert(engine:get(id)).status, one[1])
+  else -- the state and our own modules alone were too much
+    assert.equal("limit", err.code, one[1])
+  end
+  assert_unharmed(engine, clock, victim)
+  kit.close_stores()
+  alone[1].cleanup()
+end
+
+describe("limits drawn by lot", function()
+  after_each(function()
+    kit.close_stores()
+    alone[1].cleanup()
+  end)
+  local n = tonumber(os.getenv "PAWL_HOSTILE") or 20
+  local seed = tonumber(os.getenv "PAWL_SEED") or 1
+  it(("hold up %d attacks"):format(n), function()
+    local list = {}
+    for _, name in ipairs { "cpu", "memory", "stack", "tables", "numerals",
+      "escape", "flood" } do
+      local some = require("spec.support.hostile." .. name)
+      table.move(some, 1, #some, #list + 1, list)
+    end
+    for i = seed, seed + n - 1 do
+      local ok, why = pcall(attack_by_lot, Random.new(i), list)
+      if not ok then
+        error(("PAWL_SEED=%d PAWL_HOSTILE=1: %s"):format(i, why), 0)
+      end
+    end
+  end)
+end)
+
+local function is_limit(err) assert.equal("limit", err.code) end
+
+describe_attacks("cpu", alone, is_limit)
+describe_attacks("memory", alone)
+describe_attacks("stack", alone)
+describe_attacks("tables", alone)
+describe_attacks("numerals", alone)
+describe_attacks("escape", alone)
+describe_attacks("flood", backends, is_limit)
+
+-- What one handler leaves behind for another that waits: a coroutine that a
+-- limit has stopped has no hook any more, and its variables are not closed.
+local TRAP <const> = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "hostile.x", start = "a" }
+local function endless()
+  local guard <close> = setmetatable({}, { __close = function()
+    while true do end
+  end })
+  while true do end
+end
+flow:step("a", { retry = { max = 3, base = 1, jitter = 0 }, run = function(ctx)
+  if ctx.input.traps then
+    trap = coroutine.create(endless)
+    coroutine.resume(trap)
+  elseif ctx.attempt == 1 then
+    local guard <close> = setmetatable({}, { __close = function()
+      coroutine.close(trap)
+    end })
+    planted = true
+    %s
+  end
+  ctx.vars.planted = planted
+end, next = "z" })
+flow:finish("z", { output = function(ctx) return ctx.vars end })
+return flow]]
+
+--- By what it waits.
+local WAITS <const> = { "ctx.await(60)", "ctx.host.slow()",
+  "ctx.await(function() return trap end)" }
+
+for _, level in ipairs(LEVELS) do
+  kit.describe("where one met a limit, who waits beside it, " .. level,
+    function(backend)
+      local gone
+      local function slow(_, call)
+        if call.gone then gone = gone + 1 end
+        return nil, "wait"
+      end
+
+      --- An instance that waits where another has left its trap.
+      local function trapped(waits)
+        gone = 0
+        local engine, clock, victim = host(backend, { level = level,
+          time = 60, may = { await = true, host = "slow" } }, { slow = slow })
+        assert(engine:load(tmp.file("hostile.lua", TRAP:format(waits))))
+        local id = assert(engine:start("hostile.x", {}))
+        for _ = 1, 3 do engine:tick(0.1) end
+        local trap = assert(engine:start("hostile.x", { traps = true }))
+        local took = measured(function()
+          for _ = 1, 3 do engine:tick(0.1) end
+          assert.equal("limit", assert(engine:get(trap)).error.code)
+        end)
+        assert.is_true(took < MOST, ("it took %.3f s"):format(took))
+        return engine, clock, victim, id
+      end
+
+      for _, waits in ipairs(WAITS) do
+        it("fails, and begins anew in another state: " .. waits, function()
+          local engine, clock, victim, id = trapped(waits)
+          -- isolated, only the process itself knows until it is asked
+          if level == "isolated" then clock:advance(61) end
+          for _ = 1, 3 do engine:tick(0.1) end
+          local deeds = {}
+          for _, row in ipairs(engine:history(id)) do
+            if row.error then deeds[#deeds + 1] = row.error.message end
+          end
+          assert.equal(1, #deeds)
+          assert.matches("it waited where another handler took too much",
+            deeds[1])
+          clock:advance(2)
+          for _ = 1, 3 do engine:tick(0.1) end
+          assert.same({}, assert(engine:get(id)).output)
+          if waits:find "host" and level == "limited" then
+            assert.equal(1, gone)
+          end
+          assert_unharmed(engine, clock, victim)
+        end)
+
+        it("is given up without a line of its own: " .. waits, function()
+          local engine, clock, victim, id = trapped(waits)
+          local took = measured(function()
+            assert(engine:kill(id))
+            for _ = 1, 3 do engine:tick(0.1) end
+          end)
+          assert.is_true(took < MOST, ("it took %.3f s"):format(took))
+          assert.equal("cancelled", engine:status(id))
+          assert_unharmed(engine, clock, victim)
+        end)
+      end
+  end)
+end
+
+local ASKS <const> = [[
+local pawl = require "pawl"
+%s
+return pawl.workflow { code = "hostile.x", start = "z", %s }:finish "z"]]
+
+local function write(path, text)
+  local file <close> = assert(io.open(path, "w"))
+  file:write(text)
+  return path
+end
+
+--- A folder of mods, beside one that is not theirs; and who has the pipes open,
+--- as who opens them would not come back otherwise.
+local function folders()
+  local root = tmp.dir()
+  assert(os.execute(([[cd '%s' && mkdir mods mods/sub secret &&
+    mkfifo secret/pipe mods/piped.lua &&
+    ln -s real.lua mods/near.lua && ln -s ../real.lua mods/sub/near.lua &&
+    ln -s ../secret/conf.lua mods/linked.lua && ln -s ../secret mods/away &&
+    ln -s /dev/zero mods/endless.lua
+    sleep 600 3<>secret/pipe 4<>mods/piped.lua >holder 2>&1 &
+    echo $! >holder]]):format(root)))
+  write(root .. "/secret/conf.lua", 'return "hunter2"')
+  write(root .. "/mods/real.lua", "return 7")
+  write(root .. "/mods/large.lua", ("return %q"):format(("x"):rep(1000000)))
+  return root .. "/mods", root .. "/secret", tmp.read(root .. "/holder")
+end
+
+for _, level in ipairs(LEVELS) do
+  kit.describe("a module that a file asks for, " .. level, function(backend)
+    local mods, secret, holder
+    setup(function() mods, secret, holder = folders() end)
+    teardown(function()
+      if holder then os.execute("kill " .. holder) end
+    end)
+    local function load(asked, bundle)
+      local engine = backend.fresh { trust = { level = level, time = 60 } }
+      return engine:load(write(mods .. "/hostile.lua",
+        ASKS:format(asked, bundle)))
+    end
+
+    for _, one in ipairs(require "spec.support.hostile.modules") do
+      it("is not beside it: " .. one[1], function()
+        local name = ("%q"):format((one[2]:gsub("SECRET", secret)))
+        for _, asked in ipairs {
+          { "error(require(" .. name .. "))", "" },
+          { "", "bundle = { " .. name .. " }" } } do
+          local took, info, err = measured(load, table.unpack(asked))
+          assert.is_nil(info)
+          assert.matches(one[3], err.message, 1, true)
+          assert.not_matches("hunter2", err.message)
+          assert.is_true(took < MOST, ("it took %.3f s"):format(took))
+        end
+      end)
+    end
+
+    it("may be a link to what lies there", function()
+      local asked = [[assert(require "near" + require "sub.near" == 14)]]
+      assert(load(asked, [[bundle = { "near", "sub.near" }]]))
+    end)
+  end)
+end
+
+for _, level in ipairs(LEVELS) do
+  kit.describe("a hostile graph, " .. level, function(backend)
+    for _, one in ipairs(require "spec.support.hostile.graph") do
+      it("is held up: " .. one[1], function()
+        attack_by_graph(backend, level, one)
+      end)
+    end
+  end)
+
+  kit.describe("a hostile file, " .. level, function(backend)
+    for _, one in ipairs(require "spec.support.hostile.load") do
+      it("is not loaded: " .. one[1], function()
+        local folder = tmp.dir()
+        local engine, clock, victim = host(backend, { level = level,
+          time = not one.by_time and 60 or nil })
+        if one.there then write(folder .. "/there.lua", one.there) end
+        local took, info, err = measured(engine.load, engine,
+          write(folder .. "/hostile.lua", one[2]))
+        assert.is_nil(info)
+        assert.matches(one[3], err.message, 1, true)
+        assert.is_true(took < MOST, ("it took %.3f s"):format(took))
+        assert_unharmed(engine, clock, victim)
+      end)
+    end
+
+    it("leaves nothing where it looked", function()
+      local file = io.open "pwned"
+      assert.is_nil(file)
+    end)
+  end)
+end

@@ -1,0 +1,150 @@
+--- Where memory is short: the limit that an engine is given, and what it does
+--- as it comes to that. What single requests that are refused do is told by
+--- spec/c/oom_test.c and scarce_test.c.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local tmp = require "spec.support.tmp"
+
+local FLOW <const> = [[
+local pawl = require "pawl"
+local w = pawl.workflow { code = "t.large", start = "a" }
+w:step("a", { retry = { max = 1 }, next = "b",
+  run = function(ctx) ctx.vars.x = ("x"):rep(100000) end })
+w:timer("b", { after = 1, next = "c" })
+w:step("c", { retry = { max = 1 }, next = "z", run = function(ctx)
+  local t = {}
+  for i = 1, 5 do t[i] = ctx.vars.x .. i end
+  ctx.vars.x = nil
+  ctx.vars.n = #t
+end })
+w:finish("z", { output = function(ctx) return ctx.vars.n end })
+return w
+]]
+
+--- It holds more and more; at its third attempt nothing.
+local GREEDY <const> = [[
+local pawl = require "pawl"
+local w = pawl.workflow { code = "t.greedy", start = "a" }
+w:step("a", { retry = { max = 1 }, next = "z", run = function(ctx)
+  if ctx.input.times and ctx.attempt > ctx.input.times then return end
+  local t = {}
+  while true do
+    pcall(function() while true do t[#t + 1] = ("y"):rep(1000) .. #t end end)
+  end
+end })
+w:finish "z"
+return w
+]]
+
+local MB <const> = 1000 * 1000
+
+local function private(options)
+  options.state = "private"
+  return options
+end
+
+kit.describe("an engine with a limit of memory", function(backend)
+  --- Ticks until `n` have ended; how many said that there is no memory.
+  local function tick(engine, clock, n)
+    local short = 0
+    for _ = 1, 2000 do
+      local stats, err = engine:tick(0.1)
+      if not stats then
+        assert.equal("nomem", err.code)
+        short = short + 1
+      end
+      clock:advance(1)
+      if engine:tally { status = "completed" } == n then return short end
+    end
+    error "they have not ended"
+  end
+
+  it("says what it has", function()
+    local engine = backend.fresh(private { memory_bytes = 50 * MB })
+    local before = engine:memory()
+    assert.equal(50 * MB, before.limit)
+    assert.equal(0, before.refused)
+    assert.is_true(before.used > 100000 and before.used <= before.peak)
+    assert.equal(backend.name ~= "postgres", before.store > 0)
+    assert(engine:load(tmp.file("flow.lua", FLOW)))
+    assert.is_true(engine:memory().used > before.used)
+    assert.equal(0, backend.fresh():memory().limit)
+  end)
+
+  it("does in many ticks what does not fit into one", function()
+    local engine, clock = backend.fresh(private { memory_bytes = 5 * MB })
+    assert(engine:load(tmp.file("flow.lua", FLOW)))
+    for _ = 1, 100 do assert(engine:start "t.large") end
+    tick(engine, clock, 100)
+    local memory = engine:memory()
+    assert.is_true(memory.refused > 0)
+    assert.is_true(memory.peak <= 5 * MB)
+    for _, instance in ipairs(assert(engine:list { limit = 100 })) do
+      assert.equal("completed", instance.status)
+    end
+  end)
+
+  it("stops a handler before that, and tries it again", function()
+    local engine, clock = backend.fresh(private { memory_bytes = 6 * MB })
+    assert(engine:load(tmp.file("flow.lua", GREEDY)))
+    local id = assert(engine:start("t.greedy", { times = 2 }))
+    tick(engine, clock, 1)
+    local last = kit.last(engine, id)
+    assert.equal("completed", kit.status(engine, id))
+    assert.is_truthy(last)
+    local told = 0
+    for _, row in ipairs(assert(engine:history(id))) do
+      if row.error then
+        assert.equal("nomem", row.error.code)
+        assert.matches("has used what memory it may", row.error.message)
+        told = told + 1
+      end
+    end
+    assert.equal(2, told)
+    assert.is_true(engine:memory().peak <= 6 * MB)
+  end)
+
+  it("stops one of limited trust, whatever that may use", function()
+    local engine, clock = backend.fresh(private { memory_bytes = 6 * MB,
+      trust = { level = "limited", memory = 60 * MB, instructions = 1e9,
+        time = 60 } })
+    assert(engine:load(tmp.file("flow.lua", GREEDY)))
+    local id = assert(engine:start("t.greedy", { times = 2 }))
+    tick(engine, clock, 1)
+    for _, row in ipairs(assert(engine:history(id))) do
+      if row.error then
+        assert.equal("nomem", row.error.code)
+        assert.matches("has used what memory it may", row.error.message)
+      end
+    end
+    assert.is_true(engine:memory().refused >= 2)
+  end)
+
+  it("suspends what always needs too much, and others go on", function()
+    local engine, clock = backend.fresh(private { memory_bytes = 6 * MB })
+    assert(engine:load(tmp.file("greedy.lua", GREEDY)))
+    assert(engine:load(tmp.file("flow.lua", FLOW)))
+    local id = assert(engine:start("t.greedy", { again = true }))
+    for _ = 1, 10 do assert(engine:start "t.large") end
+    tick(engine, clock, 10)
+    for _ = 1, 200 do
+      if kit.status(engine, id) == "suspended" then break end
+      clock:advance(10)
+      assert(engine:tick(0.1))
+    end
+    local got = assert(engine:get(id))
+    assert.equal("suspended", got.status)
+    assert.equal("nomem", got.error.code)
+  end)
+
+  it("cannot be opened with less than that takes", function()
+    local _, clock, url = backend.fresh()
+    local engine, err = pawl.open(url, private { memory_bytes = 1000,
+      clock = clock })
+    assert.is_nil(engine)
+    assert.equal("nomem", err.code)
+    assert.matches("its memory_bytes is 1000, and %d+ were used", err.hint)
+    assert.error_matches(function() pawl.open(url, { memory_bytes = 0 }) end,
+      "memory_bytes")
+  end)
+end)

@@ -1,0 +1,256 @@
+#include "trust.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "../../base/clock.h"
+#include "../../value/json.h"
+#include "../../value/options.h"
+
+static const char *const LEVELS[] = {"trusted", "limited", "isolated"};
+enum { NLEVELS = sizeof LEVELS / sizeof *LEVELS };
+
+/* ---- what is written ---- */
+
+typedef struct given_trust {
+  uint64_t given;
+  int level;
+  pawl_str codes, may, per_minute, helper;
+  int64_t memory, instructions, effects, time_us;
+} given_trust;
+
+enum {
+  LEAST_MEMORY = 2 << 20, /* a state with our own modules in it, and room */
+  LEAST_INSTRUCTIONS = 100000,
+  LEAST_US = 1000,
+  A_MINUTE = 1000 /* of each that has a quota, where nothing is said */
+};
+
+static const pawl_option trust_rows[] = {
+    {"level", PAWL_OPTION_CHOICE, .at = offsetof(given_trust, level),
+     .names = LEVELS, .high = NLEVELS},
+    {"codes", PAWL_OPTION_TEXTS, .at = offsetof(given_trust, codes)},
+    {"may", PAWL_OPTION_OBJECT, .at = offsetof(given_trust, may)},
+    {"per_minute", PAWL_OPTION_OBJECT,
+     .at = offsetof(given_trust, per_minute)},
+    {"memory", PAWL_OPTION_INT, .at = offsetof(given_trust, memory),
+     .low = LEAST_MEMORY, .high = INT64_C(1) << 32},
+    {"instructions", PAWL_OPTION_INT,
+     .at = offsetof(given_trust, instructions), .low = LEAST_INSTRUCTIONS},
+    {"effects", PAWL_OPTION_INT, .at = offsetof(given_trust, effects),
+     .low = 0, .high = 1000000},
+    {"time_us", PAWL_OPTION_INT, .at = offsetof(given_trust, time_us),
+     .low = LEAST_US, .high = 3600 * PAWL_SECOND},
+    {"helper", PAWL_OPTION_TEXT, .at = offsetof(given_trust, helper), .low = 1,
+     .high = 4000, .raw = 1}};
+static const pawl_options trust_options = {.what = "trust",
+                                           PAWL_OPTION_ROWS(trust_rows)};
+
+typedef struct given_may {
+  uint64_t given;
+  int db, await;
+  pawl_str start, host;
+} given_may;
+
+static const pawl_option may_rows[] = {
+    {"db", PAWL_OPTION_BOOL, .at = offsetof(given_may, db)},
+    {"await", PAWL_OPTION_BOOL, .at = offsetof(given_may, await)},
+    {"start", PAWL_OPTION_TEXTS, .at = offsetof(given_may, start)},
+    {"host", PAWL_OPTION_TEXTS, .at = offsetof(given_may, host)}};
+static const pawl_options may_options = {.what = "trust, may",
+                                         PAWL_OPTION_ROWS(may_rows)};
+
+typedef struct given_quotas {
+  uint64_t given;
+  int64_t n[PAWL_NQUOTAS];
+} given_quotas;
+
+#define QUOTA_ROW(name, text)                                                 \
+  {text, PAWL_OPTION_INT, .at = offsetof(given_quotas, n[PAWL_QUOTA_##name]), \
+   .high = 1000000000},
+static const pawl_option quota_rows[] = {PAWL_QUOTAS(QUOTA_ROW)};
+static const pawl_options quota_options = {.what = "trust, per_minute",
+                                           PAWL_OPTION_ROWS(quota_rows)};
+
+/* ---- reading ---- */
+
+static int is_pattern(pawl_str s) {
+  if (s.len == 0 || s.len > 100) return 0;
+  for (size_t i = 0; i < s.len; i++)
+    if (strchr("\"\\,% \t\n", s.at[i]) || (s.at[i] == '*' && i + 1 < s.len))
+      return 0;
+  return 1;
+}
+
+/* One text as JSON behind those that are in the list, "a,b.*". */
+static pawl_code add_pattern(pawl_str json, const char *what, pawl_buf *list,
+                             pawl_error *err) {
+  pawl_buf text = {.alloc = list->alloc};
+  pawl_code rc = PAWL_OK;
+  pawl_json_unquote(json, &text);
+  TRY(pawl_buf_check(&text, err));
+  if (!is_pattern(pawl_buf_str(&text))) {
+    rc = pawl_fail_hint(err, PAWL_INVALID,
+                        "\"mod.quest\" or, for all that begin so, \"mod.*\"",
+                        "trust: `%s` has what is no code", what);
+    pawl_error_where(err, "trust.%s", what);
+    goto out;
+  }
+  if (list->len) pawl_buf_addc(list, ',');
+  pawl_buf_adds(list, pawl_buf_str(&text));
+  rc = pawl_buf_check(list, err);
+out:
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
+static pawl_code read_patterns(pawl_str json, const char *what, pawl_buf *list,
+                               pawl_error *err) {
+  if (!json.len) return PAWL_OK;
+  if (json.at[0] == '"') return add_pattern(json, what, list, err);
+  for (pawl_json_iter it = {0}; pawl_json_walk(json, &it);)
+    MUST(add_pattern(it.value, what, list, err));
+  return PAWL_OK;
+}
+
+static void set_defaults(given_trust *g) {
+  memset(g, 0, sizeof *g);
+  g->level = PAWL_TRUST_TRUSTED;
+  g->memory = (int64_t)16 << 20;
+  g->instructions = 5 * 1000 * 1000;
+  g->effects = 1000;
+  g->time_us = PAWL_SECOND / 10;
+}
+
+static pawl_code read_quotas(pawl_str json, given_quotas *q, pawl_error *err) {
+  memset(q, 0, sizeof *q);
+  for (int i = 0; i < PAWL_NQUOTAS; i++) q->n[i] = A_MINUTE;
+  return json.len ? pawl_options_read(&quota_options, json, q, err) : PAWL_OK;
+}
+
+static pawl_code take(pawl_trust *t, const given_trust *g, pawl_error *err) {
+  given_may may;
+  given_quotas quotas;
+  memset(&may, 0, sizeof may);
+  MUST(read_quotas(g->per_minute, &quotas, err));
+  if (g->may.len) MUST(pawl_options_read(&may_options, g->may, &may, err));
+  MUST(read_patterns(g->codes, "codes", &t->codes, err));
+  MUST(read_patterns(may.start, "may.start", &t->start, err));
+  MUST(read_patterns(may.host, "may.host", &t->host, err));
+  t->level = (pawl_trust_level)g->level;
+  t->limits = (pawl_limits){.instructions = g->instructions,
+                            .time_us = g->time_us,
+                            .memory = (size_t)g->memory,
+                            .effects = (int)g->effects, /* as checked */
+                            .db = may.db,
+                            .await = may.await,
+                            .start = t->start.at ? t->start.at : "",
+                            .host = t->host.at ? t->host.at : ""};
+  memcpy(t->limits.per_minute, quotas.n, sizeof quotas.n);
+  if (g->helper.len) pawl_json_unquote(g->helper, &t->helper);
+  t->isolated = t->limits;
+  t->isolated.is_isolated = 1;
+  t->isolated.helper = t->helper.at;
+  return pawl_buf_check(&t->helper, err);
+}
+
+pawl_code pawl_trust_read(pawl_trust *t, const char *text,
+                          const pawl_alloc *alloc, pawl_error *err) {
+  given_trust g;
+  memset(t, 0, sizeof *t);
+  t->codes.alloc = t->start.alloc = t->host.alloc = t->helper.alloc = alloc;
+  set_defaults(&g);
+  if (text && text[0] == '{') {
+    g.level = PAWL_TRUST_LIMITED; /* whoever speaks of limits wants them */
+    MUST(pawl_options_read(&trust_options, pawl_strz(text), &g, err));
+  } else if (text) {
+    for (g.level = 0; g.level < NLEVELS; g.level++)
+      if (strcmp(text, LEVELS[g.level]) == 0) return take(t, &g, err);
+    pawl_fail_hint(err, PAWL_INVALID,
+                   "\"trusted\", \"limited\" or \"isolated\"",
+                   "there is no trust \"%.40s\"", text);
+    pawl_error_where(err, "trust");
+    return PAWL_INVALID;
+  }
+  return take(t, &g, err);
+}
+
+void pawl_trust_deinit(pawl_trust *t) {
+  pawl_buf_deinit(&t->codes);
+  pawl_buf_deinit(&t->start);
+  pawl_buf_deinit(&t->host);
+  pawl_buf_deinit(&t->helper);
+}
+
+const char *pawl_trust_name(pawl_trust_level level) {
+  return LEVELS[level];
+}
+
+/* What is not known here is not trusted. */
+pawl_trust_level pawl_trust_stored(pawl_str name) {
+  for (int level = 0; level < PAWL_TRUST_ISOLATED; level++)
+    if (pawl_str_eqz(name, LEVELS[level])) return (pawl_trust_level)level;
+  return PAWL_TRUST_ISOLATED;
+}
+
+pawl_trust_level pawl_trust_of(const pawl_def *def) {
+  return def->is_isolated  ? PAWL_TRUST_ISOLATED
+         : def->is_limited ? PAWL_TRUST_LIMITED
+                           : PAWL_TRUST_TRUSTED;
+}
+
+const pawl_limits *pawl_trust_limits(const pawl_trust *t,
+                                     pawl_trust_level level) {
+  return level == PAWL_TRUST_ISOLATED  ? &t->isolated
+         : level == PAWL_TRUST_LIMITED ? &t->limits
+                                       : NULL;
+}
+
+/* ---- a definition within its bounds ---- */
+
+enum {
+  MOST_ATTEMPTS = 20,
+  LEAST_DELAY_US = 100 * 1000, /* between two of them */
+  MOST_BUSY = 100,             /* immediate steps in a row */
+  MOST_WINDOW = 100            /* branches of an each at one time */
+};
+
+static pawl_code check_start(const pawl_trust *t, const pawl_def *def,
+                             const char *code, int line, pawl_error *err) {
+  if (!code || pawl_codes_match(t->limits.start, code)) return PAWL_OK;
+  pawl_fail_hint(
+      err, PAWL_LIMIT, "who runs it may grant that: trust, may.start",
+      "workflow %s may not start %s: its trust is limited", def->code, code);
+  pawl_error_where(err, "%s:%d", def->file, line);
+  return PAWL_LIMIT;
+}
+
+static void bound_node(pawl_node *n) {
+  pawl_retry *r = &n->retry;
+  if (r->max > MOST_ATTEMPTS) r->max = MOST_ATTEMPTS;
+  if (r->base_us < LEAST_DELAY_US) r->base_us = LEAST_DELAY_US;
+  if (r->cap_us < LEAST_DELAY_US) r->cap_us = LEAST_DELAY_US;
+  if (n->window > MOST_WINDOW) n->window = MOST_WINDOW;
+}
+
+pawl_code pawl_trust_apply(const pawl_trust *t, pawl_def *def,
+                           pawl_error *err) {
+  if (t->codes.len && !pawl_codes_match(t->codes.at, def->code)) {
+    pawl_fail_hint(err, PAWL_LIMIT, "who runs it may grant that: trust, codes",
+                   "workflow %s is none of the codes that this file may "
+                   "define: %.100s",
+                   def->code, t->codes.at);
+    pawl_error_where(err, "%s:%d", def->file, def->line);
+    return PAWL_LIMIT;
+  }
+  MUST(check_start(t, def, def->failure_start, def->line, err));
+  for (int i = 0; i < def->nnodes; i++) {
+    MUST(check_start(t, def, def->nodes[i].workflow, def->nodes[i].line, err));
+    bound_node(&def->nodes[i]);
+  }
+  if (!def->busy_limit || def->busy_limit > MOST_BUSY)
+    def->busy_limit = MOST_BUSY;
+  memcpy(def->per_minute, t->limits.per_minute, sizeof def->per_minute);
+  def->is_limited = 1;
+  return PAWL_OK;
+}

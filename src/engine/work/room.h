@@ -1,0 +1,19 @@
+/* engine/work/room.h: what an engine does where memory is short.
+ *
+ * A request was refused, by the limit of the config or by the allocator, or a
+ * handler was stopped before it came to that. Then what is kept for later goes:
+ * garbage of Lua, buffers of slots that are free; and fewer instances are held
+ * at once, half as many each time, one more with each tick that goes well.
+ *
+ * Layer    engine/work. */
+#ifndef PAWL_ENGINE_WORK_ROOM_H
+#define PAWL_ENGINE_WORK_ROOM_H
+
+#include "../common/engine_struct.h"
+
+/* At the beginning of a tick. */
+pawl_code pawl_room_begin(pawl_engine *e, pawl_error *err);
+/* In the midst of one; no handler runs. */
+void pawl_room_make(pawl_engine *e);
+
+#endif
