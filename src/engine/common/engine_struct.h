@@ -187,8 +187,9 @@ struct pawl_engine {
   int last_found; /* a slot; what is looked for next is often behind it */
   const struct pawl_held *alone; /* N3: nothing beside it; NULL: no such */
   struct pawl_held **order;      /* of a round, turns.h; room for each slot */
-  int64_t turns;                 /* taken so far, and claims */
-  int64_t behind_us;             /* of the last one, turns.c */
+  struct pawl_held *first_turn;  /* of those in use, pawl_held_put_last */
+  struct pawl_held *last_turn;
+  int64_t behind_us; /* of the last one, turns.c */
   /* ---- what the last look showed, offers.c and claim.c ---- */
   pawl_offer *offers;
   int noffers, offers_cap;

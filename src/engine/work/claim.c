@@ -174,7 +174,7 @@ static void hold(pawl_engine *e, pawl_held *h, const claim *c,
   h->lease_until_us =
       (at_us ? at_us : pawl_engine_now(e)) + e->config.lease_us;
   h->held_mono_us = h->idle_mono_us = pawl_clock_mono();
-  h->turn = ++e->turns;
+  pawl_held_put_last(e, h);
   h->d.rounds = 0;
   h->queued_mono_us = 0;
   /* it came for a place that may be taken again by now */

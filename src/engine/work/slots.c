@@ -45,10 +45,25 @@ pawl_held *pawl_held_get(pawl_engine *e) {
   return &e->held[e->nheld_slots++];
 }
 
+static void take_out(pawl_engine *e, pawl_held *h) {
+  if (!h->before && e->first_turn != h) return; /* it is not in there */
+  *(h->before ? &h->before->after : &e->first_turn) = h->after;
+  *(h->after ? &h->after->before : &e->last_turn) = h->before;
+  h->before = h->after = NULL;
+}
+
+void pawl_held_put_last(pawl_engine *e, pawl_held *h) {
+  take_out(e, h);
+  h->before = e->last_turn;
+  *(h->before ? &h->before->after : &e->first_turn) = h;
+  e->last_turn = h;
+}
+
 void pawl_held_free(pawl_engine *e, pawl_held *h) {
   assert(h->state != PAWL_SLOT_FREE);
   pawl_await_abandon(e, h);
   assert(!h->flight.run); /* N5 */
+  take_out(e, h);
   h->state = PAWL_SLOT_FREE;
   h->in_need = 0;
   pawl_held_forget(e, h);

@@ -85,8 +85,8 @@ typedef struct pawl_held {
   int64_t lease_until_us;
   int64_t held_mono_us; /* since when it is held; and not run */
   int64_t idle_mono_us;
-  int64_t turn;       /* its last one, or its claim, by e->turns */
-  int64_t behind_us;  /* due then if it gives way: turns.c */
+  struct pawl_held *before, *after; /* by their last turns, or claims */
+  int64_t behind_us;                /* due then if it gives way: turns.c */
   int64_t was_due_us; /* since when it was due; 0: a handler of it has run
                             under this lease, so it is due anew */
   int latch;          /* as loaded */
@@ -137,6 +137,9 @@ void pawl_held_forget(pawl_engine *e, pawl_held *h);
 void pawl_held_deinit(pawl_engine *e, pawl_held *h); /* its buffers */
 /* Gives back what free slots have kept. */
 void pawl_held_shrink(pawl_engine *e);
+/* It was claimed, or has its turn: those in use are in that order, from
+ * e->first_turn on. */
+void pawl_held_put_last(pawl_engine *e, pawl_held *h);
 void pawl_held_free(pawl_engine *e, pawl_held *h); /* the slot; no store */
 /* The same for one that is another's now. `why` NULL: it was told already. */
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why);

@@ -1,28 +1,20 @@
-/* The order of turns: numbers that were drawn when they were taken. */
+/* The order of turns: who takes one goes to the end. */
 #include "turns.h"
-
-#include <stdlib.h>
 
 #include "../common/time.h"
 
 #define LOOPS 16 /* turns in a row; what is on its way to an end has fewer */
 #define BEHIND_US PAWL_SECOND
 
-static int by_turn(const void *a, const void *b) {
-  const pawl_held *x = *(pawl_held *const *)a, *y = *(pawl_held *const *)b;
-  const int x_ran = x->d.rounds > 0, y_ran = y->d.rounds > 0;
-
-  if (x_ran != y_ran) return x_ran - y_ran;
-  return (x->turn > y->turn) - (x->turn < y->turn);
+/* Those that have run, or those that have not, from order[n] on. */
+static int add_turns(pawl_engine *e, int n, int have_run) {
+  for (pawl_held *h = e->first_turn; h; h = h->after)
+    if (!h->flight.run && (h->d.rounds > 0) == have_run) e->order[n++] = h;
+  return n;
 }
 
 int pawl_turns_order(pawl_engine *e) {
-  int n = 0;
-
-  PAWL_EACH_SLOT (e, h)
-    if (h->state != PAWL_SLOT_FREE && !h->flight.run) e->order[n++] = h;
-  qsort(e->order, (size_t)n, sizeof *e->order, by_turn);
-  return n;
+  return add_turns(e, add_turns(e, 0, 0), 1);
 }
 
 /* Each a little behind the one before, also while the clock stands; one that
@@ -35,7 +27,7 @@ static int64_t behind(pawl_engine *e) {
 }
 
 void pawl_turns_take(pawl_engine *e, pawl_held *h) {
-  h->turn = ++e->turns;
+  pawl_held_put_last(e, h);
   h->behind_us = behind(e);
   h->idle_mono_us = e->budget.since_mono_us;
 }
