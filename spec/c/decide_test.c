@@ -29,7 +29,7 @@ typedef struct world {
   uint64_t seed;
   int64_t now, refusals;
   pawl_idgen ids;
-  pawl_result result;
+  pawl_said result;
   pawl_alloc alloc;
   char *names[256];
   int nnames;
@@ -169,7 +169,7 @@ static void world_init(world *w, uint64_t seed) {
   memset(w, 0, sizeof *w);
   w->seed = seed * 2654435761u + 88172645463325252u;
   w->now = INT64_C(1700000000) * PAWL_SECOND;
-  pawl_result_init(&w->result, &w->alloc);
+  pawl_said_init(&w->result, &w->alloc);
   w->face = (pawl_world){.ud = w,
                          .kinds = pawl_kinds,
                          .alloc = &w->alloc,
@@ -189,7 +189,7 @@ static void world_init(world *w, uint64_t seed) {
 
 static void world_deinit(world *w) {
   for (int i = 0; i < w->nnames; i++) free(w->names[i]);
-  pawl_result_deinit(&w->result);
+  pawl_said_deinit(&w->result);
 }
 
 /* ---- workflows ---- */
@@ -806,7 +806,7 @@ static void decide(story *s) {
     int at =
         pawl_def_node(d->def, t ? t->node : d->def->nodes[d->def->start].name,
                       strlen(t ? t->node : d->def->nodes[d->def->start].name));
-    pawl_result_clear(&s->w.result);
+    pawl_said_clear(&s->w.result);
     rc = say_step(&s->w, &d->def->nodes[at], &err);
     load(&s->m, d);
     pawl_decide_returned(d, PAWL_HANDLER_RUN, d->running_token, rc, &err);

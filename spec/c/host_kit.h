@@ -32,7 +32,7 @@ typedef struct engine {
   char log[512], progress[128], query[256];
   pawl_call call;
   pawl_loaded loaded;
-  pawl_result result;
+  pawl_said result;
   pawl_error err;
 } engine;
 
@@ -137,7 +137,7 @@ static inline void begin(engine *e, int is_own, const pawl_alloc *alloc) {
   memset(e, 0, sizeof *e);
   if (is_own) options.lua = e->own = own_state();
   CHECK_INT(pawl_host_open(&options, &e->host, &e->err), PAWL_OK);
-  pawl_result_init(&e->result, alloc);
+  pawl_said_init(&e->result, alloc);
   e->attrs = "{}";
   e->rows = "[]";
   e->now_us = INT64_C(1764000000500000);
@@ -157,7 +157,7 @@ static inline void begin(engine *e, int is_own, const pawl_alloc *alloc) {
 
 static inline void end(engine *e) {
   pawl_loaded_deinit(&e->loaded);
-  pawl_result_deinit(&e->result);
+  pawl_said_deinit(&e->result);
   pawl_host_close(e->host);
   if (e->own) {
     CHECK_INT(lua_gettop(e->own), 0);

@@ -3,12 +3,12 @@
 
 static int run_within(lua_State *L) {
   engine *e = lua_touserdata(L, lua_upvalueindex(1));
-  pawl_result inner;
-  pawl_result_init(&inner, NULL);
+  pawl_said inner;
+  pawl_said_init(&inner, NULL);
   CHECK_INT(pawl_host_is_busy(e->host), 1);
   pawl_host_use(e->host, L);
   CHECK_INT(pawl_host_run(e->host, &e->call, &inner, NULL), PAWL_MISUSE);
-  pawl_result_deinit(&inner);
+  pawl_said_deinit(&inner);
   return 0;
 }
 
@@ -221,7 +221,7 @@ static void memory_may_end_anywhere(void) {
     pawl_str none = {NULL, 0};
     engine e = {0};
     pawl_code rc = pawl_host_open(&options, &e.host, &e.err);
-    pawl_result_init(&e.result, &alloc);
+    pawl_said_init(&e.result, &alloc);
     if (rc == PAWL_OK)
       rc = pawl_host_load_text(
           e.host, "flow.lua",
@@ -257,7 +257,7 @@ static void memory_may_end_anywhere(void) {
     else
       CHECK_INT(rc, PAWL_NOMEM);
     pawl_loaded_deinit(&e.loaded);
-    pawl_result_deinit(&e.result);
+    pawl_said_deinit(&e.result);
     pawl_host_close(e.host);
     CHECK_INT(state.live_bytes, 0);
     if (n > 100000 && n < PAWL_NEVER) abort();

@@ -229,9 +229,9 @@ static void copy_without_memory(int64_t fail_at) {
 static void test_error(void) {
   pawl_buf out = {0};
   pawl_error err;
-  pawl_result said;
+  pawl_said said;
 
-  pawl_result_init(&said, NULL);
+  pawl_said_init(&said, NULL);
   pawl_buf_addz(&said.details, "{\"n\":1}");
   pawl_buf_addz(&said.message, "of another failure");
   pawl_fail(&err, PAWL_SCRIPT, "no \"card\"");
@@ -243,7 +243,7 @@ static void test_error(void) {
   pawl_plan_error(&out, &err, NULL);
   CHECK_STR(pawl_buf_str(&out),
             "{\"code\":\"declined\",\"message\":\"no \\\"card\\\"\"}");
-  pawl_result_deinit(&said);
+  pawl_said_deinit(&said);
   pawl_buf_deinit(&out);
 }
 

@@ -8,10 +8,10 @@
 #define FILL_TIME(name) r->name = 7;
 #define FILL_TEXT(name) pawl_buf_addz(&r->name, #name);
 #define FILL_LIST(name) \
-  CHECK_INT(pawl_result_add(&r->name, pawl_strz(#name), NULL), PAWL_OK);
+  CHECK_INT(pawl_said_add(&r->name, pawl_strz(#name), NULL), PAWL_OK);
 #define FILL(type, name) FILL_##type(name)
 
-static void fill(pawl_result *r) {
+static void fill(pawl_said *r) {
   PAWL_RESULT_EFFECTS(FILL)
   PAWL_RESULT_FAILURE(FILL)
 }
@@ -22,13 +22,13 @@ static void fill(pawl_result *r) {
 #define COUNT_LIST(name) COUNT_TEXT(name)
 #define COUNT(type, name) COUNT_##type(name)
 
-static int effects(const pawl_result *r) {
+static int effects(const pawl_said *r) {
   int n = 0;
   PAWL_RESULT_EFFECTS(COUNT)
   return n;
 }
 
-static int failures(const pawl_result *r) {
+static int failures(const pawl_said *r) {
   int n = 0;
   PAWL_RESULT_FAILURE(COUNT)
   return n;
@@ -43,63 +43,63 @@ enum {
 static void a_result_is_emptied_and_freed(void) {
   test_alloc counted = {0};
   pawl_alloc alloc = {test_alloc_fn, &counted};
-  pawl_result r;
-  pawl_result_init(&r, &alloc);
+  pawl_said r;
+  pawl_said_init(&r, &alloc);
   CHECK_INT(r.retry_after_us, -1);
   CHECK_INT(effects(&r) + failures(&r), 0);
   fill(&r);
   CHECK_INT(effects(&r), NEFFECTS);
   CHECK_INT(failures(&r), NFAILURES);
-  pawl_result_drop_effects(&r);
+  pawl_said_drop_effects(&r);
   CHECK_INT(effects(&r), 0);
   CHECK_INT(failures(&r), NFAILURES);
   fill(&r);
-  pawl_result_clear(&r);
+  pawl_said_clear(&r);
   CHECK_INT(effects(&r) + failures(&r), 0);
   CHECK_INT(r.retry_after_us, -1);
   CHECK(counted.live_bytes > 0); /* kept for the next */
-  pawl_result_deinit(&r);
+  pawl_said_deinit(&r);
   CHECK_INT(counted.live_bytes, 0);
 }
 
 static void a_result_moves_with_its_memory(void) {
   test_alloc counted = {0};
   pawl_alloc alloc = {test_alloc_fn, &counted};
-  pawl_result from, to;
+  pawl_said from, to;
   int64_t live;
-  pawl_result_init(&from, &alloc);
-  pawl_result_init(&to, NULL);
+  pawl_said_init(&from, &alloc);
+  pawl_said_init(&to, NULL);
   fill(&from);
   fill(&to);
   live = counted.live_bytes;
-  pawl_result_move(&to, &from);
+  pawl_said_move(&to, &from);
   CHECK_INT(counted.live_bytes, live);
   CHECK_INT(effects(&to), NEFFECTS);
   CHECK_INT(effects(&from) + failures(&from), 0);
   CHECK(from.vars.alloc == &alloc && to.vars.alloc == &alloc);
-  pawl_result_deinit(&from);
-  pawl_result_deinit(&to);
+  pawl_said_deinit(&from);
+  pawl_said_deinit(&to);
   CHECK_INT(counted.live_bytes, 0);
 }
 
 static void a_list_grows_whole_members_and_is_closed_once(void) {
   test_alloc counted = {0};
   pawl_alloc alloc = {test_alloc_fn, &counted};
-  pawl_result r;
+  pawl_said r;
   pawl_error err;
-  pawl_result_init(&r, &alloc);
-  CHECK_INT(pawl_result_add(&r.emits, pawl_strz("{\"a\":1}"), &err), PAWL_OK);
-  CHECK_INT(pawl_result_add(&r.emits, pawl_strz("{}"), &err), PAWL_OK);
-  CHECK_INT(pawl_result_close(&r, &err), PAWL_OK);
+  pawl_said_init(&r, &alloc);
+  CHECK_INT(pawl_said_add(&r.emits, pawl_strz("{\"a\":1}"), &err), PAWL_OK);
+  CHECK_INT(pawl_said_add(&r.emits, pawl_strz("{}"), &err), PAWL_OK);
+  CHECK_INT(pawl_said_close(&r, &err), PAWL_OK);
   CHECK_TEXT(r.emits.at, "[{\"a\":1},{}]");
   CHECK_INT(r.starts.len, 0);
-  pawl_result_clear(&r);
+  pawl_said_clear(&r);
   counted.for_ever = 1;
   counted.fail_at = 1;
-  CHECK_INT(pawl_result_add(&r.starts, pawl_strz("{}"), &err), PAWL_NOMEM);
+  CHECK_INT(pawl_said_add(&r.starts, pawl_strz("{}"), &err), PAWL_NOMEM);
   CHECK_INT(r.starts.len, 0);
-  CHECK_INT(pawl_result_close(&r, &err), PAWL_NOMEM);
-  pawl_result_deinit(&r);
+  CHECK_INT(pawl_said_close(&r, &err), PAWL_NOMEM);
+  pawl_said_deinit(&r);
   CHECK_INT(counted.live_bytes, 0);
 }
 

@@ -67,8 +67,8 @@ static void an_error_comes_as_it_went(void) {
   pawl_buf_deinit(&out);
 }
 
-static void fill(pawl_result *r) {
-  pawl_result_init(r, NULL);
+static void fill(pawl_said *r) {
+  pawl_said_init(r, NULL);
   r->has_output = r->vars_changed = 1;
   pawl_buf_addz(&r->output, "{\"a\":1}");
   pawl_buf_addz(&r->vars, "{}");
@@ -78,9 +78,9 @@ static void fill(pawl_result *r) {
 
 static void a_result_comes_as_it_went(void) {
   pawl_buf out = {0};
-  pawl_result r, got;
+  pawl_said r, got;
   fill(&r);
-  pawl_result_init(&got, NULL);
+  pawl_said_init(&got, NULL);
   pawl_wire_add_result(&out, &r);
   pawl_wire w = wire_of(out.at, out.len);
   pawl_wire_take_result(&w, &got);
@@ -89,8 +89,8 @@ static void a_result_comes_as_it_went(void) {
   CHECK_STR(pawl_buf_str(&got.emits), r.emits.at);
   CHECK_INT(got.at_us, 8);
   CHECK_INT(got.vars_changed, 1);
-  pawl_result_deinit(&r);
-  pawl_result_deinit(&got);
+  pawl_said_deinit(&r);
+  pawl_said_deinit(&got);
   pawl_buf_deinit(&out);
 }
 
@@ -302,7 +302,7 @@ static pawl_limits limits = {.effects = 3, .start = "mod.*", .host = ""};
 
 /* One member of a result that is otherwise right. */
 #define SAYS(handler, member, text, want) \
-  says(handler, offsetof(pawl_result, member), #member, text, want)
+  says(handler, offsetof(pawl_said, member), #member, text, want)
 
 static void says(pawl_handler handler, size_t at, const char *member,
                  const char *text, int want) {
@@ -310,9 +310,9 @@ static void says(pawl_handler handler, size_t at, const char *member,
   pawl_host_options options = {.max_bytes = 1000};
   pawl_call call = {.handler = handler, .tenant = {"one", 3}};
   pawl_error err;
-  pawl_result r;
+  pawl_said r;
   CHECK_INT(pawl_host_open_bare(&options, &host, &err), PAWL_OK);
-  pawl_result_init(&r, NULL);
+  pawl_said_init(&r, NULL);
   pawl_buf *buf = (pawl_buf *)(void *)((char *)&r + at);
   pawl_buf_addz(buf, text);
   r.has_output = buf == &r.output;
@@ -322,7 +322,7 @@ static void says(pawl_handler handler, size_t at, const char *member,
   r.attrs_changed = buf == &r.attrs;
   if (!CHECK_INT(pawl_answer_is_right(host, &limits, &call, &r), want))
     printf("  %s of %s: %s\n", member, pawl_handler_name(handler), text);
-  pawl_result_deinit(&r);
+  pawl_said_deinit(&r);
   pawl_host_close(host);
 }
 
@@ -406,11 +406,11 @@ static void only_what_a_handler_leaves_is_believed(void) {
 
 static void what_is_no_text_is_not_shown(void) {
   pawl_error err;
-  pawl_result r;
+  pawl_said r;
   pawl_fail(&err, PAWL_SCRIPT, "a\xff\x1b[2Jb\xc3\xa9");
   pawl_answer_mend_error(&err);
   CHECK_TEXT(err.message, "a??[2Jb\xc3\xa9");
-  pawl_result_init(&r, NULL);
+  pawl_said_init(&r, NULL);
   r.no_retry = 77;
   r.retry_after_us = -9;
   r.vars_changed = 1;
@@ -420,7 +420,7 @@ static void what_is_no_text_is_not_shown(void) {
   pawl_answer_mend_failure(&r);
   CHECK(r.no_retry == 1 && r.retry_after_us == -1 && !r.vars_changed);
   CHECK(!r.vars.len && !r.details.len && !r.message.len);
-  pawl_result_deinit(&r);
+  pawl_said_deinit(&r);
 }
 
 int main(void) {

@@ -42,30 +42,30 @@ int pawl_handler_is_pure(pawl_handler handler) {
 #define CLOSE_LIST(name) MUST(close_list(&r->name, err));
 #define CLOSE(type, name) CLOSE_##type(name)
 
-void pawl_result_init(pawl_result *r, const pawl_alloc *alloc) {
+void pawl_said_init(pawl_said *r, const pawl_alloc *alloc) {
   memset(r, 0, sizeof *r);
   PAWL_RESULT_EFFECTS(INIT)
   PAWL_RESULT_FAILURE(INIT)
   r->retry_after_us = -1;
 }
 
-void pawl_result_deinit(pawl_result *r) {
+void pawl_said_deinit(pawl_said *r) {
   PAWL_RESULT_EFFECTS(DEINIT)
   PAWL_RESULT_FAILURE(DEINIT)
 }
 
-void pawl_result_drop_effects(pawl_result *r) {
+void pawl_said_drop_effects(pawl_said *r) {
   PAWL_RESULT_EFFECTS(CLEAR)
 }
 
-void pawl_result_drop_failure(pawl_result *r) {
+void pawl_said_drop_failure(pawl_said *r) {
   PAWL_RESULT_FAILURE(CLEAR)
   r->retry_after_us = -1;
 }
 
-void pawl_result_clear(pawl_result *r) {
-  pawl_result_drop_effects(r);
-  pawl_result_drop_failure(r);
+void pawl_said_clear(pawl_said *r) {
+  pawl_said_drop_effects(r);
+  pawl_said_drop_failure(r);
 }
 
 /* ---- texts of an error ---- */
@@ -103,14 +103,14 @@ pawl_str pawl_failure_text(const pawl_buf *whole, const char *fixed) {
   return pawl_strz(fixed);
 }
 
-void pawl_result_move(pawl_result *to, pawl_result *from) {
+void pawl_said_move(pawl_said *to, pawl_said *from) {
   const pawl_alloc *alloc = from->transition.alloc;
-  pawl_result_deinit(to);
+  pawl_said_deinit(to);
   *to = *from;
-  pawl_result_init(from, alloc);
+  pawl_said_init(from, alloc);
 }
 
-pawl_code pawl_result_add(pawl_buf *list, pawl_str member, pawl_error *err) {
+pawl_code pawl_said_add(pawl_buf *list, pawl_str member, pawl_error *err) {
   if (pawl_buf_room(list, member.len + 1)) {
     pawl_buf_addc(list, list->len ? ',' : '[');
     pawl_buf_adds(list, member);
@@ -123,7 +123,7 @@ static pawl_code close_list(pawl_buf *list, pawl_error *err) {
   return pawl_buf_check(list, err);
 }
 
-pawl_code pawl_result_close(pawl_result *r, pawl_error *err) {
+pawl_code pawl_said_close(pawl_said *r, pawl_error *err) {
   PAWL_RESULT_EFFECTS(CLOSE)
   return PAWL_OK;
 }

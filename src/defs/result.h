@@ -1,6 +1,6 @@
 /* defs/result.h: the functions a node can have, and what one of them said.
  *
- * The host fills a pawl_result while a handler runs; the rules read it, and
+ * The host fills a pawl_said while a handler runs; the rules read it, and
  * need to know neither who ran it nor in which language.
  *
  * Layer    defs: base only.
@@ -57,7 +57,7 @@ int pawl_handler_is_pure(pawl_handler handler);
 /* X(type, name): all that a handler may leave behind. The struct below, and
  * how it is emptied, freed and handed on, come from these lists: a new effect
  * is one line here. FLAG is an int, TIME in microseconds, TEXT a pawl_buf; so
- * is LIST, a JSON array that grows by pawl_result_add, or empty: none. */
+ * is LIST, a JSON array that grows by pawl_said_add, or empty: none. */
 /* clang-format off */
 #define PAWL_RESULT_EFFECTS(X)                                              \
   X(FLAG, has_transition)                                                   \
@@ -91,7 +91,7 @@ int pawl_handler_is_pure(pawl_handler handler);
   X(TEXT, trace)          /* the same */
 /* clang-format on */
 
-typedef struct pawl_result {
+typedef struct pawl_said {
 #define PAWL_MEMBER_FLAG(name) int name;
 #define PAWL_MEMBER_TIME(name) int64_t name;
 #define PAWL_MEMBER_TEXT(name) pawl_buf name;
@@ -104,17 +104,17 @@ typedef struct pawl_result {
 #undef PAWL_MEMBER_TIME
 #undef PAWL_MEMBER_TEXT
 #undef PAWL_MEMBER_LIST
-} pawl_result;
+} pawl_said;
 
 /* Empty, with this allocator in every buffer (NULL: the C library's). */
-void pawl_result_init(pawl_result *r, const pawl_alloc *alloc);
-void pawl_result_deinit(pawl_result *r);
-/* As pawl_result_init leaves it, with the memory it has. */
-void pawl_result_clear(pawl_result *r);
+void pawl_said_init(pawl_said *r, const pawl_alloc *alloc);
+void pawl_said_deinit(pawl_said *r);
+/* As pawl_said_init leaves it, with the memory it has. */
+void pawl_said_clear(pawl_said *r);
 /* Of a handler that failed: nothing stays but why, and what it wishes. */
-void pawl_result_drop_effects(pawl_result *r);
+void pawl_said_drop_effects(pawl_said *r);
 /* Nothing that failed before is known any more. */
-void pawl_result_drop_failure(pawl_result *r);
+void pawl_said_drop_failure(pawl_said *r);
 /* A text of an error, in `fixed`: cut to fit, and kept in `whole` (NULL: not)
  * when it had to be, cut at PAWL_MAX_FAILURE. Without memory for that it stays
  * as it was cut. */
@@ -123,11 +123,11 @@ void pawl_failure_keep(pawl_buf *whole, char *fixed, size_t size,
 /* Which of both is the error's: `whole` when `fixed` is its beginning. */
 pawl_str pawl_failure_text(const pawl_buf *whole, const char *fixed);
 /* One more member of a LIST, whole or not at all. */
-pawl_code pawl_result_add(pawl_buf *list, pawl_str member, pawl_error *err);
+pawl_code pawl_said_add(pawl_buf *list, pawl_str member, pawl_error *err);
 /* Ends the lists that were begun: no more is added. */
-pawl_code pawl_result_close(pawl_result *r, pawl_error *err);
+pawl_code pawl_said_close(pawl_said *r, pawl_error *err);
 /* What is in `from` goes to `to`, with its memory and allocator; `from` is
  * empty then. What was in `to` is freed. */
-void pawl_result_move(pawl_result *to, pawl_result *from);
+void pawl_said_move(pawl_said *to, pawl_said *from);
 
 #endif

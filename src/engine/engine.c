@@ -206,7 +206,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->most = e->config.batch;
   e->ids.seed = (uint64_t)e->config.seed;
   pawl_args_init(&e->args, &e->alloc);
-  pawl_result_init(&e->result, &e->plain);
+  pawl_said_init(&e->result, &e->plain);
   pawl_process_self(&e->self);
   TRY(open_parts(e, url, err));
   *out = e;
@@ -280,7 +280,7 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_trust_deinit(&e->trust);
   pawl_engine_forget_names(e);
   pawl_args_deinit(&e->args);
-  pawl_result_deinit(&e->result);
+  pawl_said_deinit(&e->result);
   pawl_release(&given, e, sizeof *e);
   return PAWL_OK;
 }

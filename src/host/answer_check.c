@@ -164,7 +164,7 @@ static int are_effects(effect kind, pawl_str list, const pawl_limits *limits,
 /* ---- what it returned ---- */
 
 static int is_output(const pawl_host *host, const pawl_limits *limits,
-                     const pawl_call *call, const pawl_result *r) {
+                     const pawl_call *call, const pawl_said *r) {
   const pawl_str output = pawl_buf_str(&r->output);
   const int is_items = call->handler == PAWL_HANDLER_ITEMS;
   const size_t times = is_items ? MOST_ITEMS_TIMES : 1;
@@ -189,7 +189,7 @@ static int is_output(const pawl_host *host, const pawl_limits *limits,
   }
 }
 
-static int is_transition(const pawl_call *call, const pawl_result *r) {
+static int is_transition(const pawl_call *call, const pawl_said *r) {
   const int may = call->handler == PAWL_HANDLER_RUN ||
                   call->handler == PAWL_HANDLER_CHOOSE;
   return r->has_transition ? may && r->transition.len <= MOST_TRANSITION
@@ -201,13 +201,13 @@ static int is_object(int is_changed, const pawl_buf *text, size_t most) {
   return is_json(pawl_buf_str(text), PAWL_JSON_OBJECT, most);
 }
 
-static int leaves_all(const pawl_result *r) {
+static int leaves_all(const pawl_said *r) {
   return !r->vars_changed && !r->data_changed && !r->attrs_changed &&
          !r->emits.len && !r->starts.len && !r->notes.len && !r->signals.len;
 }
 
 static int are_all(const pawl_limits *limits, const pawl_call *call,
-                   const pawl_result *r, pawl_buf *scratch) {
+                   const pawl_said *r, pawl_buf *scratch) {
   int64_t left = limits->effects;
   return !r->signals.len && /* which nobody can grant */
          are_effects(EMITS, pawl_buf_str(&r->emits), limits, call, &left,
@@ -229,7 +229,7 @@ static int are_all(const pawl_limits *limits, const pawl_call *call,
 #define BOOL(type, name) BOOL_##type(name)
 
 int pawl_answer_is_right(const pawl_host *host, const pawl_limits *limits,
-                         const pawl_call *call, pawl_result *r) {
+                         const pawl_call *call, pawl_said *r) {
   pawl_buf scratch = {.alloc = &host->alloc};
   int failed = 0, ok;
   PAWL_RESULT_EFFECTS(BOOL)
@@ -244,7 +244,7 @@ int pawl_answer_is_right(const pawl_host *host, const pawl_limits *limits,
   if (r->at_us < 0 || r->at_us > PAWL_TIME_MAX) return 0;
   ok = are_all(limits, call, r, &scratch);
   pawl_buf_deinit(&scratch);
-  pawl_result_drop_failure(r); /* there is none */
+  pawl_said_drop_failure(r); /* there is none */
   return ok;
 }
 
@@ -276,8 +276,8 @@ static void mend_whole(pawl_buf *text) {
     pawl_buf_clear(text);
 }
 
-void pawl_answer_mend_failure(pawl_result *r) {
-  pawl_result_drop_effects(r);
+void pawl_answer_mend_failure(pawl_said *r) {
+  pawl_said_drop_effects(r);
   r->no_retry = r->no_retry != 0;
   if (r->retry_after_us < -1) r->retry_after_us = -1;
   if (r->details.failed ||

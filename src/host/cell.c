@@ -313,25 +313,25 @@ static void settle(pawl_host *cell_host) {
 
 static pawl_code start_there(pawl_host *host, pawl_remote *remote,
                              const pawl_call *call, int may_wait,
-                             pawl_result *result, pawl_run **waiting,
+                             pawl_said *result, pawl_run **waiting,
                              pawl_error *err) {
   int is_stale;
   pawl_code rc = pawl_remote_begin(remote, call, may_wait, result, waiting,
                                    &is_stale, err);
   if (!is_stale) return rc;
-  pawl_result_clear(result);
+  pawl_said_clear(result);
   MUST(remote_of(host, call->ref, &remote, err));
   return pawl_remote_begin(remote, call, may_wait, result, waiting, &is_stale,
                            err);
 }
 
 static pawl_code start(pawl_host *host, const pawl_call *call, int may_wait,
-                       pawl_result *result, pawl_run **waiting,
+                       pawl_said *result, pawl_run **waiting,
                        pawl_error *err) {
   pawl_remote *remote;
   pawl_code rc;
   *waiting = NULL;
-  pawl_result_clear(result);
+  pawl_said_clear(result);
   if (host->running)
     return pawl_fail(err, PAWL_MISUSE,
                      "a handler of this engine is running already");
@@ -345,19 +345,19 @@ static pawl_code start(pawl_host *host, const pawl_call *call, int may_wait,
 }
 
 pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
-                        pawl_result *result, pawl_error *err) {
+                        pawl_said *result, pawl_error *err) {
   pawl_run *waiting;
   return start(host, call, 0, result, &waiting, err);
 }
 
 pawl_code pawl_host_begin(pawl_host *host, const pawl_call *call,
-                          pawl_result *result, pawl_run **waiting,
+                          pawl_said *result, pawl_run **waiting,
                           pawl_error *err) {
   return start(host, call, 1, result, waiting, err);
 }
 
 pawl_code pawl_host_resume(pawl_run **waiting, int events,
-                           const pawl_error *why, pawl_result *result,
+                           const pawl_error *why, pawl_said *result,
                            pawl_error *err) {
   pawl_host *host = (*waiting)->host;
   if ((*waiting)->remote)

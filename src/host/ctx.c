@@ -386,7 +386,7 @@ pawl_code pawl_ctx_take(pawl_run *run, lua_State *L, int idx) {
   MUST(take_data(run, L, idx));
   lua_getiuservalue(L, idx, CTX_attrs);
   MUST(pawl_ctx_take_attrs(run, L));
-  return pawl_result_close(run->result, run->caught.err);
+  return pawl_said_close(run->result, run->caught.err);
 }
 
 /* { name = number }, for upvalue 2: a name is found by one look-up, however

@@ -17,7 +17,7 @@ static void add_effect(lua_State *L, pawl_run *run, pawl_buf *list,
   pawl_toll_spend(L, member->len);
   pawl_toll_effect(L);
   if (pawl_buf_check(member, &err) != PAWL_OK ||
-      pawl_result_add(list, pawl_buf_str(member), &err) != PAWL_OK)
+      pawl_said_add(list, pawl_buf_str(member), &err) != PAWL_OK)
     pawl_ctx_raise(L, &err);
   pawl_buf_deinit(member);
 }

@@ -224,7 +224,7 @@ struct pawl_call {
  * *result is cleared first; after a failure only no_retry, retry_after_us and
  * details count. */
 pawl_code pawl_host_run(pawl_host *host, const pawl_call *call,
-                        pawl_result *result, pawl_error *err);
+                        pawl_said *result, pawl_error *err);
 
 /* ---- handlers that wait ---- */
 
@@ -249,7 +249,7 @@ typedef struct pawl_run pawl_run; /* a handler under way */
  * back with *waiting set: *call has been copied, and *result is empty and the
  * caller's again. Else *waiting is NULL and the handler has ended. */
 pawl_code pawl_host_begin(pawl_host *host, const pawl_call *call,
-                          pawl_result *result, pawl_run **waiting,
+                          pawl_said *result, pawl_run **waiting,
                           pawl_error *err);
 const pawl_await *pawl_run_await(const pawl_run *run);
 /* Can it not go on? Then resuming it says why. */
@@ -258,7 +258,7 @@ int pawl_run_is_lost(const pawl_run *run);
  * descriptor that are ready; 0: its time has passed. `why`, when not NULL, is
  * raised from ctx.await instead. */
 pawl_code pawl_host_resume(pawl_run **waiting, int events,
-                           const pawl_error *why, pawl_result *result,
+                           const pawl_error *why, pawl_said *result,
                            pawl_error *err);
 /* Ends it where it stands: its to-be-closed variables are closed, nothing
  * else of it runs. NULL is accepted. */

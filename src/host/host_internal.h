@@ -44,10 +44,10 @@ enum {
 
 /* What becomes of protected Lua code. */
 typedef struct pawl_catch {
-  pawl_code rc;        /* PAWL_OK until something goes wrong */
-  pawl_code script;    /* of a plain Lua error: SCRIPT or DEFINITION */
-  pawl_error *err;     /* never NULL */
-  pawl_result *result; /* for retry and details; may be NULL */
+  pawl_code rc;      /* PAWL_OK until something goes wrong */
+  pawl_code script;  /* of a plain Lua error: SCRIPT or DEFINITION */
+  pawl_error *err;   /* never NULL */
+  pawl_said *result; /* for retry and details; may be NULL */
 } pawl_catch;
 
 typedef struct pawl_ctx pawl_ctx;
@@ -61,7 +61,7 @@ typedef struct pawl_remote pawl_remote; /* a process: remote.h */
 struct pawl_run {
   pawl_host *host;
   const pawl_call *call; /* the caller's; &own once it has waited */
-  pawl_result *result;   /* the caller's; &kept while it waits */
+  pawl_said *result;     /* the caller's; &kept while it waits */
   pawl_catch caught;
   pawl_ctx *ctx;
   lua_State *co;              /* NULL: to be made */
@@ -83,7 +83,7 @@ struct pawl_run {
   pawl_buf text;   /* of `own` */
   pawl_buf before; /* while its results are taken; of one in a process, what it
                       asks for */
-  pawl_result kept;
+  pawl_said kept;
   /* of one that runs in a process */
   pawl_remote *remote; /* NULL: it runs here */
   int64_t serial, left_us;
@@ -240,16 +240,16 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx);
 
 /* run.c; as pawl_host_begin, _resume and _abandon, in this very host */
 pawl_code pawl_run_begin(pawl_host *host, const pawl_call *call, int may_wait,
-                         pawl_result *result, pawl_run **waiting,
+                         pawl_said *result, pawl_run **waiting,
                          pawl_error *err);
 pawl_code pawl_run_resume(pawl_run **waiting, int events,
-                          const pawl_error *why, pawl_result *result,
+                          const pawl_error *why, pawl_said *result,
                           pawl_error *err);
 void pawl_run_abandon(pawl_run *waiting);
 /* H15: a limit was met in this state, which is closed next. */
 void pawl_run_lose_all(pawl_host *host);
 /* Says so, in place of resuming one that is lost. */
-pawl_code pawl_run_tell_lost(pawl_run **waiting, pawl_result *result,
+pawl_code pawl_run_tell_lost(pawl_run **waiting, pawl_said *result,
                              pawl_error *err);
 /* Copies what it was called with: that is the caller's no longer. */
 pawl_code pawl_run_keep_call(pawl_run *run, pawl_error *err);

@@ -33,7 +33,7 @@ typedef struct warden {
   pawl_buf start, host; /* of the limits */
   size_t max_bytes;
   const pawl_options *start_options;
-  pawl_result result;
+  pawl_said result;
   pawl_error err;
   int64_t serial; /* of the handler that runs */
   standing *standing;
@@ -412,7 +412,7 @@ static void resume(warden *w, pawl_wire *m) {
 static void abandon(warden *w, pawl_wire *m) {
   w->serial = pawl_wire_take_int(m);
   pawl_host_abandon(run_of(w, m));
-  pawl_result_clear(&w->result);
+  pawl_said_clear(&w->result);
   tell_done(w, PAWL_OK, NULL);
 }
 
@@ -446,7 +446,7 @@ void pawl_isolate_serve(int fd, long parent, const pawl_options *start) {
   w.ref = -1;
   w.start_options = start;
   pawl_channel_init(&w.ch, fd, NULL);
-  pawl_result_init(&w.result, NULL);
+  pawl_said_init(&w.result, NULL);
   receive(&w, &m, &w.held);
   if (m.kind != PAWL_WIRE_SETUP) give_up(WORST);
   set_up(&w, &m);

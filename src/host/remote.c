@@ -626,7 +626,7 @@ static pawl_code take_waits(pawl_remote *r, pawl_run *run, pawl_wire *m,
 
 /* DONE */
 static pawl_code take_done(pawl_remote *r, pawl_run *run, pawl_wire *m,
-                           pawl_result *result, pawl_error *err) {
+                           pawl_said *result, pawl_error *err) {
   pawl_error why;
   const int64_t said = pawl_wire_take_int(m);
   pawl_code rc = PAWL_OK;
@@ -660,7 +660,7 @@ static int64_t left_us(const pawl_remote *r) {
 }
 
 /* Sends what is written for it, and takes what comes of it. */
-static pawl_code play(pawl_remote *r, pawl_run *run, pawl_result *result,
+static pawl_code play(pawl_remote *r, pawl_run *run, pawl_said *result,
                       pawl_run **waiting, pawl_error *err) {
   pawl_host *host = r->host;
   pawl_wire m;
@@ -680,7 +680,7 @@ static pawl_code play(pawl_remote *r, pawl_run *run, pawl_result *result,
     *waiting = run;
     return PAWL_OK;
   }
-  if (rc != PAWL_OK) pawl_result_drop_effects(result);
+  if (rc != PAWL_OK) pawl_said_drop_effects(result);
   if (run->waits) { /* without memory for it */
     run->waits = 0;
     end_process(r, rc, err);
@@ -693,7 +693,7 @@ static pawl_code play(pawl_remote *r, pawl_run *run, pawl_result *result,
 }
 
 pawl_code pawl_remote_begin(pawl_remote *r, const pawl_call *call,
-                            int may_wait, pawl_result *result,
+                            int may_wait, pawl_said *result,
                             pawl_run **waiting, int *is_stale,
                             pawl_error *err) {
   pawl_error spare;
@@ -719,7 +719,7 @@ pawl_code pawl_remote_begin(pawl_remote *r, const pawl_call *call,
 
 /* Why one that waited cannot go on. */
 static pawl_code tell_lost(pawl_run *run, pawl_run **waiting,
-                           pawl_result *result, pawl_error *err) {
+                           pawl_said *result, pawl_error *err) {
   const pawl_remote *r = run->remote;
   pawl_code rc = r->lost_rc == PAWL_INTERRUPTED || r->lost_rc == PAWL_NOMEM
                      ? r->lost_rc
@@ -728,14 +728,14 @@ static pawl_code tell_lost(pawl_run *run, pawl_run **waiting,
   err->code = rc;
   if (r->lost_rc == PAWL_LIMIT)
     pawl_error_prefix(err, "it waited where another handler took too much");
-  pawl_result_clear(result);
+  pawl_said_clear(result);
   give_back(run);
   *waiting = NULL;
   return rc;
 }
 
 pawl_code pawl_remote_resume(pawl_run **waiting, int events,
-                             const pawl_error *why, pawl_result *result,
+                             const pawl_error *why, pawl_said *result,
                              pawl_error *err) {
   pawl_error spare;
   pawl_run *run = *waiting;
@@ -744,7 +744,7 @@ pawl_code pawl_remote_resume(pawl_run **waiting, int events,
   if (r->host->running)
     return pawl_fail(err, PAWL_MISUSE,
                      "a handler of this engine is running already");
-  pawl_result_clear(result);
+  pawl_said_clear(result);
   if (run->is_lost) return tell_lost(run, waiting, result, err);
   const size_t from = pawl_wire_begin(&r->ch.out, PAWL_WIRE_RESUME);
   pawl_wire_add_int(&r->ch.out, run->serial);

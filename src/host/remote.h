@@ -43,11 +43,11 @@ pawl_code pawl_remote_load(pawl_remote *r, const char *name, pawl_str source,
 /* As pawl_run_begin and its like, where it is up. *is_stale: it had died
  * before it was asked; nothing was run, and another may be. */
 pawl_code pawl_remote_begin(pawl_remote *r, const pawl_call *call,
-                            int may_wait, pawl_result *result,
+                            int may_wait, pawl_said *result,
                             pawl_run **waiting, int *is_stale,
                             pawl_error *err);
 pawl_code pawl_remote_resume(pawl_run **waiting, int events,
-                             const pawl_error *why, pawl_result *result,
+                             const pawl_error *why, pawl_said *result,
                              pawl_error *err);
 void pawl_remote_abandon(pawl_run *waiting);
 

@@ -146,7 +146,7 @@ static pawl_run *new_run(pawl_host *host) {
   if (!run) return NULL;
   run->host = host;
   run->text.alloc = run->before.alloc = &host->alloc;
-  pawl_result_init(&run->kept, NULL);
+  pawl_said_init(&run->kept, NULL);
   run->next = host->runs;
   host->runs = run;
   return run;
@@ -178,8 +178,8 @@ static void give_back(pawl_run *run) {
   run->result = NULL;
   run->caught.err = NULL;
   run->waits = 0;
-  pawl_result_deinit(&run->kept); /* the caller's memory */
-  pawl_result_init(&run->kept, NULL);
+  pawl_said_deinit(&run->kept); /* the caller's memory */
+  pawl_said_init(&run->kept, NULL);
   run->next_idle = run->host->idle;
   run->host->idle = run;
 }
@@ -217,7 +217,7 @@ int pawl_run_is_lost(const pawl_run *run) {
   return run->is_lost;
 }
 
-pawl_code pawl_run_tell_lost(pawl_run **waiting, pawl_result *result,
+pawl_code pawl_run_tell_lost(pawl_run **waiting, pawl_said *result,
                              pawl_error *err) {
   pawl_error spare;
   pawl_run *run = *waiting;
@@ -227,7 +227,7 @@ pawl_code pawl_run_tell_lost(pawl_run **waiting, pawl_result *result,
     rc = err->code = PAWL_SCRIPT;
     pawl_error_prefix(err, "it waited where another handler took too much");
   }
-  pawl_result_clear(result);
+  pawl_said_clear(result);
   give_back(run);
   *waiting = NULL;
   return rc;
@@ -240,7 +240,7 @@ void pawl_host_free_runs(pawl_host *host) {
     host->runs = run->next;
     pawl_buf_deinit(&run->text);
     pawl_buf_deinit(&run->before);
-    pawl_result_deinit(&run->kept);
+    pawl_said_deinit(&run->kept);
     pawl_release(&host->alloc, run, sizeof *run);
   }
   host->idle = NULL;
@@ -356,31 +356,31 @@ out:
 }
 
 /* After a resume. Still waiting: what it has told so far moves behind it. */
-static pawl_code stopped(pawl_run *run, pawl_result *result,
-                         pawl_run **waiting, pawl_error *err) {
+static pawl_code stopped(pawl_run *run, pawl_said *result, pawl_run **waiting,
+                         pawl_error *err) {
   pawl_code rc = run->caught.rc;
   *waiting = NULL;
   if (run->waits && run->call != &run->own &&
       pawl_run_keep_call(run, run->caught.err) != PAWL_OK) {
     pawl_fail(err, PAWL_NOMEM, "not enough memory for a handler that waits");
     pawl_run_abandon(run);
-    pawl_result_drop_effects(result);
+    pawl_said_drop_effects(result);
     return PAWL_NOMEM;
   }
   if (run->waits) {
-    pawl_result_move(&run->kept, result);
+    pawl_said_move(&run->kept, result);
     run->result = run->caught.result = &run->kept;
     run->caught.err = NULL;
     *waiting = run;
     return PAWL_OK;
   }
-  if (rc != PAWL_OK) pawl_result_drop_effects(result);
+  if (rc != PAWL_OK) pawl_said_drop_effects(result);
   give_back(run);
   return rc;
 }
 
 pawl_code pawl_run_begin(pawl_host *host, const pawl_call *call, int may_wait,
-                         pawl_result *result, pawl_run **waiting,
+                         pawl_said *result, pawl_run **waiting,
                          pawl_error *err) {
   pawl_error spare;
   pawl_run *run;
@@ -405,7 +405,7 @@ const pawl_await *pawl_run_await(const pawl_run *run) {
 }
 
 pawl_code pawl_run_resume(pawl_run **waiting, int events,
-                          const pawl_error *why, pawl_result *result,
+                          const pawl_error *why, pawl_said *result,
                           pawl_error *err) {
   pawl_error spare;
   pawl_run *run = *waiting;
@@ -416,7 +416,7 @@ pawl_code pawl_run_resume(pawl_run **waiting, int events,
     return pawl_fail(err, PAWL_MISUSE,
                      "a handler of this engine is running already");
   assert(run->waits && run->call == &run->own && run->result == &run->kept);
-  pawl_result_move(result, &run->kept); /* H7 */
+  pawl_said_move(result, &run->kept); /* H7 */
   run->result = run->caught.result = result;
   run->caught.err = err;
   run->caught.rc = PAWL_OK;

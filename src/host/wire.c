@@ -112,7 +112,7 @@ void pawl_wire_add_call(pawl_buf *out, const pawl_call *c) {
 #define ADD_LIST(name) ADD_TEXT(name)
 #define ADD(type, name) ADD_##type(name)
 
-void pawl_wire_add_result(pawl_buf *out, const pawl_result *r) {
+void pawl_wire_add_result(pawl_buf *out, const pawl_said *r) {
   PAWL_RESULT_EFFECTS(ADD)
   PAWL_RESULT_FAILURE(ADD)
 }
@@ -209,7 +209,7 @@ void pawl_wire_take_call(pawl_wire *w, pawl_call *c) {
 #define TAKE_LIST(name) TAKE_TEXT(name)
 #define TAKE(type, name) TAKE_##type(name)
 
-void pawl_wire_take_result(pawl_wire *w, pawl_result *r) {
+void pawl_wire_take_result(pawl_wire *w, pawl_said *r) {
   PAWL_RESULT_EFFECTS(TAKE)
   PAWL_RESULT_FAILURE(TAKE)
 }

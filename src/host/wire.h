@@ -70,7 +70,7 @@ void pawl_wire_add_str(pawl_buf *out, pawl_str s);
 void pawl_wire_add_error(pawl_buf *out, const pawl_error *err);
 void pawl_wire_add_limits(pawl_buf *out, const pawl_limits *limits);
 void pawl_wire_add_call(pawl_buf *out, const pawl_call *call);
-void pawl_wire_add_result(pawl_buf *out, const pawl_result *result);
+void pawl_wire_add_result(pawl_buf *out, const pawl_said *result);
 
 /* ---- reading ---- */
 
@@ -91,7 +91,7 @@ void pawl_wire_take_limits(pawl_wire *w, pawl_limits *limits);
 /* All but who is asked: services, services_ud and owner. */
 void pawl_wire_take_call(pawl_wire *w, pawl_call *call);
 /* Into an empty one. */
-void pawl_wire_take_result(pawl_wire *w, pawl_result *result);
+void pawl_wire_take_result(pawl_wire *w, pawl_said *result);
 /* Was all there, and nothing else? */
 int pawl_wire_is_whole(const pawl_wire *w);
 

@@ -9,7 +9,7 @@ pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_node *node,
   int64_t took = pawl_decision_now(d) - d->began_us;
 
   if (took <= node->timeout_us) return PAWL_OK;
-  pawl_result_clear(d->result);
+  pawl_said_clear(d->result);
   pawl_fail(err, PAWL_TIMEOUT, "%s \"%s\" took %.1f s; its timeout is %.1f s",
             pawl_kind_name(node->kind), node->name, (double)took / 1e6,
             (double)node->timeout_us / 1e6);
@@ -24,7 +24,7 @@ pawl_code pawl_spend(pawl_decision *d, pawl_quota quota, int64_t n,
   if (!n || !d->def->is_limited) return PAWL_OK;
   rc = d->world->spend(d->world->ud, d, quota, n, &wait_us, err);
   if (rc == PAWL_OK) return PAWL_OK;
-  pawl_result_clear(d->result); /* nothing of it counts */
+  pawl_said_clear(d->result); /* nothing of it counts */
   d->result->retry_after_us = wait_us;
   d->result->no_retry = wait_us < 0;
   return rc;
@@ -82,7 +82,7 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
   assert(
       !d->plan.waits); /* one at a time: the next would have its variables */
   assert(pawl_tok_live(d, k) && d->turn != PAWL_TURN_LETTERS);
-  pawl_result_clear(d->result);
+  pawl_said_clear(d->result);
   pawl_code rc = d->world->ask(d->world->ud, d, &q, &d->plan.waits, err);
   if (!d->plan.waits) rc = pawl_spend_lines(d, rc, err);
   if (pawl_handler_is_pure(handler))

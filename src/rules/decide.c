@@ -47,7 +47,7 @@ static void run_routing(pawl_decision *d, int k, const char *type) {
   pawl_buf path = {.alloc = d->alloc};
   int record = p->nrecords, no;
 
-  pawl_result_drop_failure(d->result);
+  pawl_said_drop_failure(d->result);
   no = pawl_tok(d, k)->no;
   if (!strcmp(type, "started")) pawl_buf_addz(&path, node->name);
   pawl_record *r = pawl_token_record(d, k, type);
@@ -670,7 +670,7 @@ void pawl_decide_failed(pawl_decision *d, const pawl_error *why) {
   plan_begin(d);
   int k = returned_token(d, d->running_token);
   if (k < 0) k = 0;
-  pawl_result_clear(d->result);
+  pawl_said_clear(d->result);
   if (d->plan.state.tokens.n) {
     const pawl_node *node = pawl_tok_node(d, k);
     d->plan.state.node = pawl_tok(d, k)->node;

@@ -58,10 +58,10 @@ struct pawl_world {
   const pawl_alloc *alloc;
   const int64_t *refusals; /* requests for memory that were refused (N7) */
   pawl_idgen *ids;
-  pawl_result *result; /* where `ask` leaves what came of it */
-  int64_t max_bytes;   /* of an instance's variables */
-  int recoveries;      /* takeovers before it is suspended */
-  int unknown_fail;    /* what nobody knows fails, rather than waits */
+  pawl_said *result; /* where `ask` leaves what came of it */
+  int64_t max_bytes; /* of an instance's variables */
+  int recoveries;    /* takeovers before it is suspended */
+  int unknown_fail;  /* what nobody knows fails, rather than waits */
   int64_t (*now)(void *ud);
   double (*random)(void *ud); /* 0 <= it < 1 */
   /* The same text, kept as long as the world: names of nodes and branches come
@@ -115,7 +115,7 @@ typedef struct pawl_item {
 struct pawl_decision {
   const pawl_world *world;
   const pawl_alloc *alloc; /* the world's */
-  pawl_result *result;     /* the world's: of the handler that ran last */
+  pawl_said *result;       /* the world's: of the handler that ran last */
   /* ---- whom it is about ---- */
   pawl_id id;
   char id_text[37];

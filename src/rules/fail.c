@@ -14,7 +14,7 @@ void pawl_set_detail(pawl_plan *p, const pawl_error *err) {
 
 /* The instance's error, on the record too, and for people. */
 static void note_error(pawl_plan *p, pawl_record *r, const pawl_error *err,
-                       const pawl_result *said) {
+                       const pawl_said *said) {
   pawl_plan_error(&p->error, err, said);
   pawl_buf_adds(&r->error, pawl_buf_str(&p->error));
   pawl_set_detail(p, err);
@@ -172,7 +172,7 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
                      int64_t began_us) {
   pawl_plan *p = &d->plan;
   const pawl_node *node = pawl_tok_node(d, k);
-  const pawl_result *result = d->result;
+  const pawl_said *result = d->result;
   int64_t now = pawl_decision_now(d), delay_us = 0;
   int to = -1;
   const pawl_failure f = pawl_failure_of(d, k, err);

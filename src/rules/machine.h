@@ -72,9 +72,9 @@ void pawl_take_output(pawl_decision *d, const pawl_node *node, pawl_record *r,
 /* What a handler did through ctx beside its variables: attributes, events,
  * children, notes, the token's own data. Before the handler's own record is
  * made, which is to be the newest. */
-void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r);
+void pawl_take_effects(pawl_decision *d, int k, const pawl_said *r);
 /* The attributes that it set, for its record. */
-void pawl_take_attrs(pawl_record *r, const pawl_result *result);
+void pawl_take_attrs(pawl_record *r, const pawl_said *result);
 /* For the trace: a verdict that came without a handler; a node that took so
  * long; what ended a token's wait, and the way on. */
 void pawl_trace_verdict(const pawl_decision *d);

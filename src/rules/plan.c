@@ -207,8 +207,8 @@ const char *pawl_failure_code(const pawl_error *err) {
 }
 
 void pawl_plan_error(pawl_buf *out, const pawl_error *err,
-                     const pawl_result *said) {
-  static const pawl_result nothing = {0};
+                     const pawl_said *said) {
+  static const pawl_said nothing = {0};
   pawl_object o;
 
   if (!said) said = &nothing;

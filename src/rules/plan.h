@@ -211,7 +211,7 @@ const char *pawl_failure_code(const pawl_error *err);
 /* An error as JSON: {"code":...,"message":...,...}, empty fields left out.
  * `said`: by the handler that failed, for details and whole texts; or NULL. */
 void pawl_plan_error(pawl_buf *out, const pawl_error *err,
-                     const pawl_result *said);
+                     const pawl_said *said);
 
 /* ---- what follows a failure: retry.c ---- */
 

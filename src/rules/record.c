@@ -75,7 +75,7 @@ static void take_signals(pawl_decision *d, int k, pawl_str signals) {
   }
 }
 
-void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
+void pawl_take_effects(pawl_decision *d, int k, const pawl_said *r) {
   pawl_plan *p = &d->plan;
   pawl_str value;
 
@@ -98,7 +98,7 @@ void pawl_take_effects(pawl_decision *d, int k, const pawl_result *r) {
   pawl_take_starts(d, pawl_buf_str(&r->starts));
 }
 
-void pawl_take_attrs(pawl_record *r, const pawl_result *result) {
+void pawl_take_attrs(pawl_record *r, const pawl_said *result) {
   if (result->attrs_changed)
     pawl_buf_adds(&r->attrs, pawl_buf_str(&result->attrs));
 }

@@ -40,7 +40,7 @@ void pawl_time_out(pawl_decision *d, int k, const pawl_node *node) {
   if (to < 0) {
     pawl_fail(&err, PAWL_TIMEOUT, "%s \"%s\" took longer than its timeout",
               pawl_kind_name(node->kind), node->name);
-    pawl_result_clear(d->result); /* by policy: none unless it says so */
+    pawl_said_clear(d->result); /* by policy: none unless it says so */
     pawl_fail_token(d, k, &err, 0);
     return;
   }

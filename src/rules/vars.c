@@ -63,7 +63,7 @@ pawl_code pawl_output_fits(const pawl_decision *d, const pawl_node *node,
   with(d, node->into, output, &vars);
   TRY(pawl_buf_check(&vars, err));
   if (vars.len <= max) goto out;
-  pawl_result_clear(d->result);
+  pawl_said_clear(d->result);
   d->result->no_retry = 1; /* it would be too much again */
   rc = pawl_fail_hint(err, PAWL_LIMIT,
                       "keep large data elsewhere, and a reference to it here",

@@ -16,7 +16,7 @@ static void start_one(kit *k, const char *track) {
   kit_says(k, "a", PAWL_HANDLER_RUN, "...");
   k->d.may_wait = 1;
   kit_decide(k);
-  pawl_result_clear(&k->result);
+  pawl_said_clear(&k->result);
   pawl_buf_addf(&k->result.starts, START, track);
   pawl_decide_returned(&k->d, PAWL_HANDLER_RUN, k->d.running_token, PAWL_OK,
                        &err);

@@ -34,7 +34,7 @@ typedef struct kit {
   pawl_world face;
   pawl_alloc alloc;
   pawl_idgen ids;
-  pawl_result result;
+  pawl_said result;
   int64_t now, refusals;
   int64_t slow_us; /* that each handler takes */
   int late;        /* it has had its turn */
@@ -89,7 +89,7 @@ static inline const char *kit_name(void *ud, pawl_str text) {
  * waits, "~" that there was no memory; all else is an output. */
 static inline pawl_code kit_say(kit *k, const char *text, int *waits,
                                 pawl_error *err) {
-  pawl_result *r = &k->result;
+  pawl_said *r = &k->result;
   size_t len = strlen(text);
 
   switch (text[0]) {
@@ -176,7 +176,7 @@ static inline pawl_def *kit_def(const char *text, int version) {
 static inline void kit_open(kit *k, const char *text) {
   memset(k, 0, sizeof *k);
   k->now = INT64_C(1700000000) * PAWL_SECOND;
-  pawl_result_init(&k->result, &k->alloc);
+  pawl_said_init(&k->result, &k->alloc);
   k->face = (pawl_world){.ud = k,
                          .kinds = pawl_kinds,
                          .alloc = &k->alloc,
@@ -206,7 +206,7 @@ static inline void kit_open(kit *k, const char *text) {
 static inline void kit_close(kit *k) {
   pawl_decision_deinit(&k->d);
   pawl_def_free(k->def);
-  pawl_result_deinit(&k->result);
+  pawl_said_deinit(&k->result);
   pawl_buf_deinit(&k->history);
   pawl_buf_deinit(&k->asked);
   pawl_buf_deinit(&k->trace);

@@ -8,7 +8,7 @@ static void begin(kit *k) {
   kit_says(k, "a", PAWL_HANDLER_RUN, "...");
   k->d.may_wait = 1;
   kit_decide(k);
-  pawl_result_clear(&k->result);
+  pawl_said_clear(&k->result);
 }
 
 static void end(kit *k) {

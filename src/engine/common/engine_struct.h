@@ -228,7 +228,7 @@ struct pawl_engine {
   int64_t counters_kept;   /* rows that were left when they were folded */
   struct pawl_heartbeat *heartbeat; /* NULL: no helper thread was asked for */
   /* ---- running ---- */
-  pawl_result result;
+  pawl_said result;
   int64_t run_avg_us; /* moving average of a handler's time */
   pawl_spin spins[PAWL_SPIN_SLOTS];
   pawl_rollbacks rollbacks[PAWL_SPIN_SLOTS];

@@ -244,7 +244,7 @@ void pawl_step_resume(pawl_engine *e, pawl_held *h, int events,
 void pawl_step_abandon(pawl_engine *e, pawl_held *h, const pawl_error *why) {
   pawl_error err = *why;
   pawl_await_abandon(e, h);
-  pawl_result_clear(&e->result);
+  pawl_said_clear(&e->result);
   returned(e, h, err.code, &err);
 }
 

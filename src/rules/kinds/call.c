@@ -58,7 +58,7 @@ static void call_done(pawl_decision *d, int k, const pawl_node *node,
 
   if (to < 0 && !strcmp(status, "completed")) to = pawl_node_next(node, "", 0);
   if (to < 0) {
-    pawl_result_clear(d->result); /* of whoever failed before */
+    pawl_said_clear(d->result); /* of whoever failed before */
     pawl_child_error(d, data, status, &err);
     pawl_fail_token(d, k, &err, 0);
     return;

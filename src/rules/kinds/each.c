@@ -386,7 +386,7 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
   if (!strcmp(status, "completed")) {
     item_done(d, k, index, output);
   } else {
-    pawl_result_clear(d->result); /* of whoever failed before */
+    pawl_said_clear(d->result); /* of whoever failed before */
     pawl_child_error(d, data, status, &err);
     item_failed(d, k, index, &err);
   }

@@ -278,7 +278,7 @@ static void unreachable(pawl_decision *d, const gathering *g, int from) {
             "join \"%s\" expects %" PRId64 " tokens; %d came and %d more can",
             g->join->name, g->join->expect, g->arrived, g->coming);
   pawl_error_hint(&err, "expect fewer, or lead every branch there");
-  pawl_result_clear(d->result);
+  pawl_said_clear(d->result);
   d->result->no_retry = 1;
   mark(d, g); /* once */
   pawl_fail_token(d, k, &err, 0);

@@ -6,7 +6,7 @@
 /* A step's handler has returned: where its transition leads. */
 static pawl_code step_target(const pawl_decision *d, const pawl_node *node,
                              int *to, pawl_error *err) {
-  const pawl_result *r = d->result;
+  const pawl_said *r = d->result;
   const char *name = r->has_transition ? r->transition.at : "";
 
   *to = pawl_node_next(node, name, r->has_transition ? r->transition.len : 0);
@@ -54,7 +54,7 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
   if (rc != PAWL_OK) {
     pawl_fail_token(d, k, err, d->began_us);
   } else {
-    pawl_result *result = d->result;
+    pawl_said *result = d->result;
     pawl_take_effects(d, k, result);
     pawl_record *r = pawl_token_record(d, k, "step");
     r->started_us = d->began_us;

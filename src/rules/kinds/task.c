@@ -155,7 +155,7 @@ static void task_failed(pawl_decision *d, int k, const pawl_node *node,
   pawl_error why = {0};
   int to = pawl_node_next(node, "failed", 6);
 
-  pawl_result_clear(d->result); /* of whoever failed before */
+  pawl_said_clear(d->result); /* of whoever failed before */
   read_failure(d, pawl_buf_str(&l->data), &why);
   if (to < 0 &&
       pawl_node_on_error(node, why.raised[0] ? why.raised : "script") >= 0) {

@@ -50,7 +50,7 @@ static void one_that_waits_leaves_nothing_to_store(void) {
   kit_says(&k, "a", PAWL_HANDLER_RUN, "...");
   k.d.may_wait = 1;
   CHECK(!kit_decide(&k) && k.d.plan.waits);
-  pawl_result_clear(&k.result);
+  pawl_said_clear(&k.result);
   k.result.has_transition = 1;
   pawl_buf_addz(&k.result.transition, "bad");
   pawl_decide_returned(&k.d, PAWL_HANDLER_RUN, k.d.running_token, PAWL_OK,
