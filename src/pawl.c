@@ -496,6 +496,13 @@ pawl_code pawl_status(pawl_engine *engine, const char *id, const char **status,
              pawl_anywhere_status(engine, &found, status, err)));
 }
 
+pawl_code pawl_result(pawl_engine *engine, const char *id, int64_t timeout_us,
+                      char **out, pawl_error *err) {
+  ALONE;
+  ANSWER(FOUND(pawl_engine_find, id,
+               pawl_engine_result(engine, &found, timeout_us, &b, err)));
+}
+
 pawl_code pawl_history(pawl_engine *engine, const char *id, const char *query,
                        char **out, pawl_error *err) {
   ANSWER(

@@ -1127,8 +1127,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(pawl_engine *engine,
  * is refused leaves the others. Begun again inside, it is a savepoint, which
  * ends by itself. PAWL_MISUSE from what takes no part, as it waits, runs
  * handlers or needs transactions of its own: pawl_tick, pawl_tick_instance,
- * pawl_next_due, pawl_wait, pawl_fd, pawl_save; pawl_load, pawl_load_text,
- * pawl_load_as, pawl_load_stack, pawl_deploy, pawl_workflow_hotfix,
+ * pawl_next_due, pawl_wait, pawl_result, pawl_fd, pawl_save; pawl_load,
+ * pawl_load_text, pawl_load_as, pawl_load_stack, pawl_deploy, pawl_workflow_hotfix,
  * pawl_workflow_hotfix_text, pawl_workflow_change, pawl_workflow_transfer;
  * pawl_bulk, pawl_change of the kinds archive, unarchive and purge, pawl_export
  * with `move`; pawl_outbox_relay, pawl_health, pawl_prune, pawl_backup,
@@ -1396,6 +1396,21 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_status(pawl_engine *engine,
                                             const char *id,
                                             const char **status,
                                             pawl_error *err);
+
+/* Waits until an instance has ended, whoever runs it, and tells what came of it:
+ * {"id","status","output","error","cancellation"}, as pawl_get has them; the
+ * caller's. An instance that failed is an answer, not a failure of this call.
+ * `timeout_us`: of the machine's time; 0: only looks, less: without an end. This
+ * engine runs nothing meanwhile, and gives back what its ticks hold: who runs
+ * the instance itself ticks, and asks afterwards. On PostgreSQL it is woken by
+ * the commit that ends it, elsewhere (behind a pooler, too) it looks again.
+ * Also of one that is archived. `id` may be shortened. PAWL_TIMEOUT: ask again;
+ * PAWL_INTERRUPTED, PAWL_NOTFOUND, PAWL_AMBIGUOUS, PAWL_UNREACHABLE: as pawl_get.
+ *
+ *   rc = pawl_result(engine, id, 5000000, &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_result(pawl_engine *engine,
+                                            const char *id, int64_t timeout_us,
+                                            char **out, pawl_error *err);
 
 /* Instances as a JSON array, newest first; the caller's. `query`: a JSON
  * object or NULL, keys: workflow, version, status (a name or a list), tenant,

@@ -767,6 +767,45 @@ function methods:deploy(files, options)
   return nil, not_deployed(report.files), report.files
 end
 
+---- result ------------------------------------------------------------------
+
+local result_shape = { timeout = { "duration", "timeout_us" } }
+
+-- What errors of this module look like.
+local error_meta = getmetatable(core.error { code = "internal", message = "" })
+
+--- Why it gave nothing: the error that it failed with, as it is stored.
+local function why_not(outcome)
+  local err = outcome.error
+  if outcome.status == "cancelled" then
+    local said = outcome.cancellation or {}
+    err = { code = "cancelled", message = ("instance %s was cancelled%s%s")
+      :format(outcome.id, said.by and " by " .. said.by or "",
+      said.reason and ": " .. said.reason or "") }
+  end
+  err.instance = outcome.id
+  return setmetatable(err, error_meta)
+end
+
+--- Waits until the instance has ended, whoever runs it: this engine runs
+--- nothing meanwhile (`run` with its id does). Its output, pawl.null for none;
+--- nil and the error that it failed with; with code "timeout" it goes on.
+---@param id string
+---@param options? { timeout?: pawl.Duration }  none: without an end
+---@return any? output
+---@return pawl.Error? err
+---@return pawl.Outcome? outcome  once it has ended
+function methods:result(id, options)
+  local given = read("result", result_shape, options)
+  local outcome, err = core.result(self, id, given.timeout_us or -1)
+  if not outcome then return nil, err end
+  if outcome.status ~= "completed" then
+    return nil, why_not(outcome), outcome
+  end
+  local output = outcome.output
+  return output == nil and core.null or output, nil, outcome
+end
+
 ---- run ---------------------------------------------------------------------
 
 local run_shape = {

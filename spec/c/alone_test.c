@@ -51,6 +51,7 @@ static void call_what_is_refused(pawl_engine *e, const char *id) {
   REFUSED(pawl_tick_instance(e, id, 1000, &stats, &status, &err));
   REFUSED(pawl_next_due(e, &n, &err));
   REFUSED(pawl_wait(e, 0, &err));
+  REFUSED(pawl_result(e, id, 0, &text, &err));
   REFUSED(pawl_fd(e, &yes, &err));
   REFUSED(pawl_save(e, &err));
   REFUSED(pawl_load(e, "nowhere.lua", &text, &err));

@@ -368,6 +368,7 @@ static void what_is_needed_is_asked_for(void) {
   TOLD(pawl_find(e, w.id, NULL, &err));
   TOLD(pawl_get(e, NULL, NULL, &err));
   TOLD(pawl_status(e, NULL, &status, &err));
+  TOLD(pawl_result(e, NULL, 0, NULL, &err));
   TOLD(pawl_status(e, w.id, NULL, &err));
   TOLD(pawl_history(e, NULL, NULL, NULL, &err));
   TOLD(pawl_tokens(e, NULL, 0, NULL, &err));

@@ -197,7 +197,8 @@ local COMMANDS = {
     own = set("count", "since", "untouched"), none = set("key", "waits") },
   start = { "start", as = { attr = "attributes" },
     made = set("text", "object"), -- of these it makes those it does not name
-    none = set "id", own = set("input", "many") },
+    none = set "id",
+    own = set("input", "many", "wait", "timeout") },
   signal = { "signal", own = set("input", "start-key",
     "on-existing", "reuse"), none = set "name" },
   outbox = { "outbox_list" },

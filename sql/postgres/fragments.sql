@@ -102,6 +102,16 @@ select @shard, id, @workflow, version, executor_group, priority,
 -- fragment: at_commits
 -- Behind an update of instance i, `moved`: the held ones as they were read; and
 -- their places in standing and counter.
+{{moved_at_commits}})
+{{moved_stand}}
+
+-- fragment: at_end
+-- The same of those that end, and who waits for that is told.
+{{moved_at_commits}}), told as (
+{{waiters_are_told}})
+{{moved_stand}}
+
+-- fragment: moved_at_commits
 from {{flat_rows}} {{lease_guard}}
   cross join lateral (
    select ctid as place, {{counted_node status; token_no; node}} as was_node
@@ -116,7 +126,9 @@ select @shard, workflow, version, was, was_node, status, node,
        date_trunc('minute', max(updated_at)), count(*)
   from moved
  where deleted_at is null and (was, was_node) <> (status, node)
- group by workflow, version, was, was_node, status, node)
+ group by workflow, version, was, was_node, status, node
+
+-- fragment: moved_stand
 update pawl.standing t set status = m.status
    from moved m
    cross join lateral (
@@ -124,6 +136,18 @@ update pawl.standing t set status = m.status
      where shard = @shard and workflow = m.workflow and status = m.was
        and instance = m.id offset 0) g
   where t.shard = @shard and t.ctid = g.place and m.status <> m.was
+
+-- fragment: waiters_are_told
+-- As `moved` are over: hardly anybody waits, so it is asked once whether
+-- anybody does. What is told goes out with the commit.
+delete from pawl.waiter w
+ using moved m
+  cross join lateral (
+   select ctid as place from pawl.waiter
+    where (select exists (select from pawl.waiter))
+      and shard = @shard and instance = m.id offset 0) g
+ where w.shard = @shard and w.ctid = g.place
+returning pg_notify('pawl_wake', w.instance::text)
 
 -- fragment: now
 -- The test's clock, or the store's.

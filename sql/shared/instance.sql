@@ -265,7 +265,7 @@ update pawl.instance as i
        cancellation = coalesce(s.cancellation, i.cancellation),
        started_at = coalesce(i.started_at, s.started_at),
        updated_at = s.updated_at, completed_at = s.updated_at
-  {{at_commits null}};
+  {{at_end}};
 
 -- name: instance_stay
 -- args: @shard smallint, @id uuid[], @lease uuid[], @commits bigint[],
@@ -365,7 +365,8 @@ update pawl.standing t set status = 'completed'
    select ctid as place from pawl.standing
     where shard = @shard and workflow = m.workflow and status = 'running'
       and instance = m.id offset 0) g
- where t.shard = @shard and t.ctid = g.place)
+ where t.shard = @shard and t.ctid = g.place), told as (
+{{waiters_are_told}})
 select 1 / (count(*) = cardinality(@id))::integer as every from moved;
 
 -- name: instance_seldom

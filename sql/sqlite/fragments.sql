@@ -11,6 +11,9 @@ where shard = @shard and id = @id
    and case when commits = @commits and status = @was and {{lease_guard}}
             then {{turned @status; {{1}}; @updated_at}} end
 
+-- fragment: at_end
+{{at_commits null}}
+
 -- fragment: counted_node
 -- Where an instance is counted, by its status, token_no and node.
 case when {{2}} is not null and {{1}} in ('waiting', 'suspended')

@@ -478,6 +478,11 @@ VERB(CORE, get, "get", GIVES(INSTANCE), ARG(TEXT), ARG(HOW)) {
   return pawl_get(e, c->text, &c->out, err);
 }
 
+/* core.result(engine, id, microseconds) -> outcome | nil, err */
+VERB(CORE, result, "result", GIVES(RECORD), ARG(TEXT), ARG(INTEGER)) {
+  return pawl_result(e, c->text, c->n, &c->out, err);
+}
+
 /* engine:status(id) -> status | nil, err */
 VERB(METHOD, status, "status", GIVES(STATUS), ARG(TEXT)) {
   return pawl_status(e, c->text, &c->status, err);
@@ -713,8 +718,8 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
 #define VERBS(X)                                                             \
   X(start) X(start_many) X(signal) X(transaction_begin)                      \
   X(transaction_commit) X(transaction_abort) X(transaction_query)            \
-  X(change) X(bulk) X(get) X(status) X(list) X(tally) X(tally_groups)        \
-  X(history) X(audit)                                                        \
+  X(change) X(bulk) X(get) X(result) X(status) X(list) X(tally)              \
+  X(tally_groups) X(history) X(audit)                                        \
   X(tokens) X(explain) X(task_list) X(task_tally) X(task_get) X(task_find)   \
   X(task_change)                                                             \
   X(workflow_list) X(workflow_get) X(workflow_change) X(workflow_graph)      \

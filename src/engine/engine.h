@@ -71,6 +71,11 @@ void pawl_engine_memory(const pawl_engine *e, pawl_memory_use *out);
 pawl_code pawl_engine_restore(pawl_engine *e, const char *path, pawl_str image,
                               pawl_buf *out, pawl_error *err);
 
+/* outcome.c; less than 0: without an end */
+pawl_code pawl_engine_result(pawl_engine *e, const pawl_id *id,
+                             int64_t timeout_us, pawl_buf *out,
+                             pawl_error *err);
+
 /* ---- verbs.c: what needs more than one room ---- */
 
 pawl_code pawl_engine_change_checked(pawl_engine *e, const pawl_id *id,

@@ -154,7 +154,10 @@ typedef struct pawl_driver_options {
   int sync_thread;     /* SQLite: a helper thread may take them there */
   int64_t checkpoint_bytes; /* SQLite: so long the log gets before it is put
                               into the file; 0: as the driver likes */
-  int groups; /* and a BATCH or SOON may begin a group; it changes */
+  int groups;          /* and a BATCH or SOON may begin a group; it changes */
+  const char *awaited; /* the id of an instance: `wait` is for the notification
+                          that it has ended, not for those of what is due;
+                          NULL: none; it changes */
   pawl_unsaved *unsaved; /* where those are counted */
   int create;            /* a missing SQLite file may be made */
   int look;              /* one that may only be read will do */

@@ -83,6 +83,8 @@ typedef struct client {
   int pooler;
   int is_lost;
   int is_listening;
+  int is_due; /* somebody has told so while an end was awaited */
+  const pawl_driver_options *options;
   unit units[NUNITS];
   unit *open;    /* between begin and commit; NULL: none */
   unit *reading; /* whose answers come in */
@@ -460,6 +462,7 @@ static pawl_code postgres_open(const char *target,
     return pawl_failure_memory(err);
   c->alloc = options->alloc;
   c->log = options->log;
+  c->options = options;
   if (options->schema && strcmp(options->schema, PAWL_PG_SCHEMA) != 0)
     c->schema = options->schema;
   c->relaxed = options->relaxed;
@@ -878,15 +881,24 @@ static pawl_code listen_once(client *c, pawl_error *err) {
   return rc;
 }
 
-/* Has anybody else notified us? */
+/* Has anybody else notified us of what we wait for? Without a payload: that
+ * something is due; else the id of an instance that has ended. */
 static int has_news(client *c) {
-  int news = 0;
+  const char *awaited = c->options->awaited;
+  int ended = 0;
   PGnotify *n;
+
   while ((n = pq.notifies(c->pg)) != NULL) {
-    news |= n->be_pid != pq.backendPID(c->pg);
+    if (n->extra[0])
+      ended |= awaited && !strcmp(n->extra, awaited);
+    else
+      c->is_due |= n->be_pid != pq.backendPID(c->pg);
     pq.freemem(n);
   }
-  return news;
+  if (awaited) return ended;
+  const int due = c->is_due;
+  c->is_due = 0;
+  return due;
 }
 
 static pawl_code postgres_wait(pawl_conn *conn, int64_t deadline_mono_us,

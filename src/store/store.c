@@ -774,6 +774,10 @@ void pawl_store_group(pawl_store *store, int groups) {
   store->options.groups = groups;
 }
 
+void pawl_store_await_end(pawl_store *store, const char *awaited) {
+  store->options.awaited = awaited;
+}
+
 /* In one that is held there is no group: it was settled before. */
 static pawl_code settle_group(pawl_store *store, int only_due,
                               pawl_error *err) {

@@ -151,6 +151,8 @@ pawl_code pawl_store_query(pawl_store *store, pawl_query *q, pawl_error *err);
 pawl_code pawl_store_lend(pawl_store *store, void **out, pawl_error *err);
 void pawl_store_give_away(pawl_store *store);
 void pawl_store_take_back(pawl_store *store);
+/* What `wait` is for from now on: driver.h, `awaited`. Borrowed. */
+void pawl_store_await_end(pawl_store *store, const char *awaited);
 /* See driver.h; `fds` may be NULL. */
 pawl_code pawl_store_fd(pawl_store *store, int *out, pawl_error *err);
 pawl_code pawl_store_wait(pawl_store *store, int64_t deadline_mono_us,

@@ -1,9 +1,11 @@
 --- pawl start CODE
 local act = require "pawl.cli.act"
+local core = require "pawl.core"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
 local pawl = require "pawl"
 local store = require "pawl.cli.store"
+local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
 
@@ -146,7 +148,53 @@ local function run_many(opts, code, shared)
   return 0
 end
 
+---- waiting for what comes of it --------------------------------------------
+
+--- Only the output, for programs; what kept it from coming goes to standard
+--- error.
+local function show_outcome(opts, id, created, outcome, err)
+  if opts.json then
+    term.print(format.json { id = id, created = created,
+      status = outcome.status, output = outcome.output,
+      error = outcome.error })
+  elseif outcome.status == "completed" then
+    term.print(format.json(outcome.output == nil and core.null
+      or outcome.output))
+  end
+  if outcome.status == "completed" then return 0 end
+  if not opts.json then
+    term.warn(("pawl: %s: %s"):format(outcome.status, format.error(err)))
+    store.hint(opts, "pawl show " .. id .. store.flags(opts))
+  end
+  return 1
+end
+
+--- It is stored: whatever ends the waiting, the instance goes on.
+local function wait_for(engine, opts, id, created)
+  if not opts.json then term.warn(id) end
+  local _, err, outcome = engine:result(id, { timeout = opts.timeout })
+  if outcome then return show_outcome(opts, id, created, outcome, err) end
+  if sys.caught() then
+    term.warn(("stopped waiting; instance %s goes on"):format(id))
+    error({ exit = 128 + sys.caught() }, 0)
+  end
+  if err.code == "timeout" then
+    store.hint(opts, "it goes on: pawl show " .. id .. store.flags(opts))
+    err.hint = nil
+  end
+  error(err, 0)
+end
+
+local function check_wait(opts)
+  if opts.timeout and not opts.wait then
+    options.usage("--timeout is how long --wait waits", "give both")
+  elseif opts.many and opts.wait then
+    options.usage("--wait is for one instance, not for --many", nil)
+  end
+end
+
 local function run(opts, args)
+  check_wait(opts)
   local given = verb_args.among("start", opts)
   given.attributes, given.by = attributes(opts.attr), act.user(opts)
   if opts.delay and opts.at then
@@ -163,6 +211,12 @@ local function run(opts, args)
   local id, created = store.try(engine:start(args[1],
     opts.input and opts.input.value, given))
   store.warn_unknown(engine, args[1], opts.version)
+  if opts.wait then
+    if not created then warn_there(engine, id, opts) end
+    return store.guarded(engine, function()
+      return wait_for(engine, opts, id, created)
+    end)
+  end
   if opts.json then
     term.print(format.json { id = id, created = created })
   else
@@ -198,6 +252,9 @@ local flags = {
     help = "business id that ties instances together" },
   { long = "by", arg = "WHO", type = "name",
     help = "who starts it; default: the user's name" },
+  { long = "wait", help = "until it has ended, and print its output" },
+  { long = "timeout", arg = "DURATION", type = "duration",
+    help = "how long --wait waits: 90, 15m, 2h; the instance goes on" },
   { long = "business-key", arg = "KEY", help = "what `pawl list` asks by" },
   { long = "attr", arg = "NAME=VALUE", many = true,
     help = "typed attribute; numbers and true/false are recognised, "
@@ -242,6 +299,11 @@ return {
     .. "the first one's id. With --reuse ended a key may begin again when "
     .. "its instance has ended; with --on-existing replace the one that is "
     .. "under way is cancelled, and the new one has its key at once.\n\n"
+    .. "With --wait it stays until a worker has run the instance to its end, "
+    .. "prints the output and exits with 0; when it failed or was cancelled, "
+    .. "or has not ended within --timeout, it says why and exits with 1. The "
+    .. "id goes to standard error. The same command with the same --key waits "
+    .. "for the same instance.\n\n"
     .. "With --many it starts an instance for every line of a file, a JSON "
     .. "object with the `input` and the options of that one: "
     .. names_of_item() .. "; attributes are an object, where the command line "
@@ -258,6 +320,8 @@ return {
     { "pawl start shop.cart --key cart-7 --reuse ended",
       "a new cart once that one was checked out" },
     { "pawl start report.daily --delay 2h", "in two hours" },
+    { "pawl start price.ask -i '{\"item\":7}' --wait --timeout 10s",
+      "and have its answer" },
     { "pawl start order.fulfil --many orders.jsonl", "one a line" },
   },
   run = run,

@@ -435,6 +435,14 @@ function Transaction:query(sql, ...) end
 ---@field wait number    for locks that others held, whatever they were for
 ---@field rest number    looking, delivering, keeping house
 
+--- What came of an instance.
+---@class pawl.Outcome
+---@field id string
+---@field status "completed"|"failed"|"cancelled"
+---@field output? any
+---@field error? table         of one that failed, as pawl.Instance has it
+---@field cancellation? table
+
 --- Times are text, "2026-11-21T07:38:00.000000Z".
 ---@class pawl.Instance
 ---@field id string
@@ -954,6 +962,18 @@ function Engine:transaction(fn) end
 ---@return pawl.Instance? instance
 ---@return pawl.Error? err
 function Engine:get(id, how) end
+
+--- Waits until an instance has ended, whoever runs it; this engine runs nothing
+--- meanwhile. pawl.null: it has no output. nil and the error that it failed
+--- with, or that it was cancelled; with code "timeout" it goes on, and may be
+--- asked again.
+---@param id string
+---@param options? { timeout?: pawl.Duration }  none: without an end
+---@return any? output
+---@return pawl.Error? err
+---@return pawl.Outcome? outcome  once it has ended
+function Engine:result(id, options) end
+
 
 --- How one instance stands, and no more: for who asks often. Also of one that is
 --- archived, or was purged from there.

@@ -335,6 +335,19 @@ comment on table pawl.standing is
   'the status of each instance, as in instance: written with it';
 comment on column pawl.standing.status is 'as in instance';
 
+-- only: postgres
+-- Whom to tell that an instance has ended: by a notification with its id, in the
+-- commit that ends it. Who waits for one puts it here, and looks afterwards.
+create table pawl.waiter (
+  shard smallint not null,
+  instance uuid not null,
+  expires_at timestamptz not null,
+  primary key (shard, instance)
+);
+comment on table pawl.waiter is
+  'instances whose end somebody waits for: who ends one tells so';
+comment on column pawl.waiter.expires_at is 'until when somebody waits, at most';
+
 -- How many have gone from one status to another, so that how many there are is
 -- known without walking over them. A status is a stored one, or "deleted" of
 -- those that are; '' before an instance came, "archived", "purged" and
@@ -2601,6 +2614,8 @@ insert into pawl.standing (shard, workflow, status, instance)
 select 0, 'w', (array['running', 'waiting', 'completed', 'failed'])
          [1 + (row_number() over (order by id))::integer % 4], id
   from pawl.instance;
+insert into pawl.waiter (shard, instance, expires_at)
+select 0, id, now() from pawl.instance;
 insert into pawl.agenda (shard, instance, workflow, version,
        executor_group, priority, ready, due_at, takeovers, latch)
 select 0, id, 'w', 1, 'default', 0, id::text < '00000000-0000-7000-8000-000000000064', now(),
@@ -2641,10 +2656,10 @@ insert into pawl.archive (shard, id, workflow, version, tenant, priority,
 select 0, id, id::text, 1, id::text, 0, 'default', id::text, id::text,
        id::text, id, id, 'completed', now(), now(), now(), false
   from pawl.instance;
-analyze pawl.instance, pawl.standing, pawl.variable, pawl.agenda,
+analyze pawl.instance, pawl.standing, pawl.waiter, pawl.variable, pawl.agenda,
         pawl.history, pawl.audit, pawl.inbox, pawl.attribute,
         pawl.subscription, pawl.event, pawl.task, pawl.owner, pawl.archive;
 -- Not deleted: what is left of rows would make some indexes deeper than others.
 truncate pawl.archive, pawl.owner, pawl.task, pawl.event, pawl.subscription, pawl.attribute,
          pawl.inbox, pawl.audit, pawl.history, pawl.agenda, pawl.standing,
-         pawl.variable, pawl.instance;
+         pawl.waiter, pawl.variable, pawl.instance;

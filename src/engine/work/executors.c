@@ -101,6 +101,14 @@ static pawl_code fold_counters(pawl_engine *e, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* Who waited for an end, and has gone without being told. */
+static pawl_code tidy_waiters(pawl_engine *e, pawl_error *err) {
+  for (int s = 0; s < e->nshards; s++)
+    MUST(PAWL_WRITE(e->store, waiter_prune, NULL, err, .shard = s,
+                    .now = pawl_store_now(e->store), .max = PAGE));
+  return PAWL_OK;
+}
+
 /* The first look for neighbours comes with the first tick: whoever is started
  * again after a crash frees what that left behind. Their times are kept by a
  * clock that only goes up. */
@@ -124,6 +132,7 @@ pawl_code pawl_executor_housekeep(pawl_engine *e, pawl_error *err) {
   if (mono >= e->tidy_mono_us) {
     e->tidy_mono_us = mono + TIDY_EVERY_US;
     MUST(pawl_signal_tidy(e, err));
+    MUST(tidy_waiters(e, err));
     MUST(fold_counters(e, err));
     MUST(pawl_quota_tidy(e, err));
   }
