@@ -29,7 +29,7 @@ const char *pawl_version(void) {
 
 /* clang-format off */
 #define VERBS(X)                                                    \
-  X(start) X(item) X(signal) X(signal_start) X(change) X(list)      \
+  X(start) X(item) X(signal) X(signal_start) X(ask) X(change) X(list) \
   X(history) X(audit) X(outbox_list) X(outbox_relay)                \
   X(outbox_change) X(task_list) X(task_change)                      \
   X(executor_list) X(workflow_list) X(workflow_get) X(deploy)       \
@@ -501,6 +501,19 @@ pawl_code pawl_result(pawl_engine *engine, const char *id, int64_t timeout_us,
   ALONE;
   ANSWER(FOUND(pawl_engine_find, id,
                pawl_engine_result(engine, &found, timeout_us, &b, err)));
+}
+
+pawl_code pawl_ask(pawl_engine *engine, const char *id, const char *request,
+                   char **out, pawl_error *err) {
+  ALONE;
+  ANSWER(FOUND(pawl_engine_find, id,
+               pawl_engine_ask(engine, &found, pawl_strz(request), &b, err)));
+}
+
+pawl_code pawl_published(pawl_engine *engine, const char *id, char **out,
+                         pawl_error *err) {
+  ANSWER(FOUND(pawl_engine_find, id,
+               pawl_anywhere_published(engine, &found, &b, err)));
 }
 
 pawl_code pawl_history(pawl_engine *engine, const char *id, const char *query,

@@ -1127,7 +1127,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(pawl_engine *engine,
  * is refused leaves the others. Begun again inside, it is a savepoint, which
  * ends by itself. PAWL_MISUSE from what takes no part, as it waits, runs
  * handlers or needs transactions of its own: pawl_tick, pawl_tick_instance,
- * pawl_next_due, pawl_wait, pawl_result, pawl_fd, pawl_save; pawl_load,
+ * pawl_next_due, pawl_wait, pawl_result, pawl_ask, pawl_fd, pawl_save; pawl_load,
  * pawl_load_text, pawl_load_as, pawl_load_stack, pawl_deploy, pawl_workflow_hotfix,
  * pawl_workflow_hotfix_text, pawl_workflow_change, pawl_workflow_transfer;
  * pawl_bulk, pawl_change of the kinds archive, unarchive and purge, pawl_export
@@ -1411,6 +1411,32 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_status(pawl_engine *engine,
 PAWL_API PAWL_MUSTUSE pawl_code pawl_result(pawl_engine *engine,
                                             const char *id, int64_t timeout_us,
                                             char **out, pawl_error *err);
+
+/* Asks an instance: sends it an event, and waits for what it answers, by the
+ * `answer` of the wait that takes it, or by ctx.answer behind that; the
+ * caller's. `request`: a JSON object, keys: name and data of the event, event
+ * (its id, drawn by the caller: asked again with it, it is not sent again, and
+ * has the same answer, for a day), by, timeout_us (of the machine's time; none:
+ * without an end). The answer is {"id","event","value"}; {"id","event",
+ * "error"} where an `answer` has refused it. It waits as pawl_result does.
+ * PAWL_TIMEOUT: the event is stored, and may be answered later;
+ * PAWL_ALREADY_FINISHED: it has ended, and not answered; else as pawl_signal
+ * and pawl_result.
+ *
+ *   rc = pawl_ask(engine, id, "{\"name\":\"cart.add\",\"data\":7}", &json,
+ *                 &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_ask(pawl_engine *engine, const char *id,
+                                         const char *request, char **out,
+                                         pawl_error *err);
+
+/* What handlers have shown of an instance, by ctx.publish: {"NAME":{"value",
+ * "updated"},...} by their names; the caller's. `id` may be shortened.
+ * PAWL_NOTFOUND, PAWL_AMBIGUOUS.
+ *
+ *   rc = pawl_published(engine, id, &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_published(pawl_engine *engine,
+                                               const char *id, char **out,
+                                               pawl_error *err);
 
 /* Instances as a JSON array, newest first; the caller's. `query`: a JSON
  * object or NULL, keys: workflow, version, status (a name or a list), tenant,

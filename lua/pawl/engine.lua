@@ -806,6 +806,49 @@ function methods:result(id, options)
   return output == nil and core.null or output, nil, outcome
 end
 
+---- asking ------------------------------------------------------------------
+
+local ask_shape = args.of("ask", nil, { name = false, data = false })
+
+--- Sends an instance an event, and waits for what it answers; what it was asked
+--- before with the same `event` is not sent again. pawl.null: it answered with
+--- nothing. nil and the error by which it was refused; with code "timeout" the
+--- event is stored, and the hint has its id.
+---@param id string
+---@param name string  of the event
+---@param data? any
+---@param options? { timeout?: pawl.Duration, event?: string, by?: string }
+---@return any? answer
+---@return pawl.Error? err
+function methods:ask(id, name, data, options)
+  args.text("ask", id)
+  local given = read("ask", ask_shape, options)
+  given.name, given.data = name, data
+  local told, err = core.ask(self, id, given)
+  if not told then return nil, err end
+  if told.error then
+    told.error.instance, told.error.event = told.id, told.event
+    return nil, setmetatable(told.error, error_meta)
+  end
+  return told.value == nil and core.null or told.value
+end
+
+--- What handlers show of an instance by ctx.publish: all by their names, or the
+--- value of one, nil where nothing is shown by that name.
+---@param id string
+---@param name? string
+---@return any? values
+---@return pawl.Error? err
+function methods:published(id, name)
+  args.text("published", id)
+  local shown, err = core.published(self, id)
+  if not shown then return nil, err end
+  if name then return shown[name] and shown[name].value end
+  local values = {}
+  for key, one in pairs(shown) do values[key] = one.value end
+  return values
+end
+
 ---- run ---------------------------------------------------------------------
 
 local run_shape = {

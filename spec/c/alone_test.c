@@ -52,6 +52,7 @@ static void call_what_is_refused(pawl_engine *e, const char *id) {
   REFUSED(pawl_next_due(e, &n, &err));
   REFUSED(pawl_wait(e, 0, &err));
   REFUSED(pawl_result(e, id, 0, &text, &err));
+  REFUSED(pawl_ask(e, id, "{}", &text, &err));
   REFUSED(pawl_fd(e, &yes, &err));
   REFUSED(pawl_save(e, &err));
   REFUSED(pawl_load(e, "nowhere.lua", &text, &err));
@@ -104,6 +105,7 @@ static void call_and_free(pawl_engine *e, const char *id) {
   TEXT(pawl_task_get(e, id, &text, &err));
   TEXT(pawl_task_list(e, NULL, &text, &err));
   TEXT(pawl_task_change(e, id, "{\"kind\":\"claim\"}", &text, &err));
+  TEXT(pawl_published(e, id, &text, &err));
   TEXT(pawl_outbox_list(e, NULL, &text, &err));
   TEXT(pawl_outbox_change(e, "{\"kind\":\"drop\"}", &text, &err));
   TEXT(pawl_change(e, id, "{\"kind\":\"note\",\"text\":\"x\"}", &yes, &text,

@@ -129,6 +129,7 @@ local MEANT = {
   { "prune_expired", "expires .*expires_at<", "what has expired" },
   { "prune_published", "instance,seq%)>", "a page, in order" },
   { "prune_tasks", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
+  { "published_prune", "answers .*updated_at<", "a batch, the oldest" },
   { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },
   { ".*", "suspension_1 %(is_prefix=%?%)", "prefixes that are suspended: a "
     .. "few" },

@@ -30,8 +30,9 @@ end
 --- What takes no part, with what it is called with.
 local function alone(id)
   local function publish() return true end
-  return { tick = {}, tick_instance = { id }, run = {}, wait = { 0 }, result = { id }, fd = {},
-    save = {}, next_due = {}, load = { kit.timer() }, deploy = { "x.lua" },
+  return { tick = {}, tick_instance = { id }, run = {}, wait = { 0 },
+    result = { id }, ask = { id, "go" }, fd = {}, save = {},
+    next_due = {}, load = { kit.timer() }, deploy = { "x.lua" },
     ["workflows:hotfix"] = { "x.lua" },
     ["workflows:transfer"] = { "t.one", 1, 2 },
     ["workflows:activate"] = { "t.one", 1 },

@@ -110,6 +110,7 @@ local CLASSES = {
   StartOptions = { "start" },
   StartItem = { "item" },
   Signal = { "signal" },
+  AskOptions = { "ask", c = set("name", "data") },
   SignalStart = { "signal_start", lua = set(table.unpack(sorted(
     options_of "start"))), c = set "options" },
   Query = { "list" },
@@ -201,6 +202,7 @@ local COMMANDS = {
     own = set("input", "many", "wait", "timeout") },
   signal = { "signal", own = set("input", "start-key",
     "on-existing", "reuse"), none = set "name" },
+  ask = { "ask", none = set "name", own = set "data" },
   outbox = { "outbox_list" },
   relay = { "outbox_relay", none = set("budget", "finish"), own = set(
     "exec", "http", "header", "once", "timeout", "quiet") },

@@ -420,6 +420,8 @@ function render.step(node, code)
     put('    ctx.emit("t.ran", { node = ctx.node })')
     put('    ctx.note("ran", { no = "result" })')
     put('    ctx.signal { name = "t.ran", key = ctx.id, data = 1 }')
+    put('    ctx.publish("ran", { ctx.node, ctx.vars.%s })', node.name)
+    put("    if ctx.event then ctx.answer(ctx.node) end")
   end
   if node.starts then
     put("    ctx.start(%q, { order = ctx.input.order }, {\n"
@@ -470,6 +472,9 @@ function render.wait(node)
     match = node.match
       and "function(event) return event.data.n % 2 == 0 end",
     into = node.into and q("got_" .. node.name),
+    answer = node.into and "function(event, ctx)\n"
+      .. '    if event.data.n % 7 == 6 then error { code = "not_now" } end\n'
+      .. "    return ctx.node\n  end",
   }
 end
 

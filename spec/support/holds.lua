@@ -426,6 +426,56 @@ local function check_notes(one)
   end
 end
 
+--- What is shown is what the last of the steps that show anything has shown.
+local function check_shown(stage, one, nodes)
+  local last
+  for _, row in ipairs(one.history) do
+    if row.type == "step" and nodes[row.node] and nodes[row.node].emits then
+      last = row
+    end
+  end
+  if not last then return end
+  local shown = stage:must("published", one.id).ran or {}
+  local wanted = last.changes.set[last.node]
+  if shown[1] ~= last.node or shown[2] ~= wanted then
+    broken("what is shown is the last that was", "%s shows %s, the last was "
+      .. "%s %s", short(one.id), pawl.json.encode(shown), last.node,
+      tostring(wanted))
+  end
+end
+
+local DAY <const> = 24 * 3600
+
+--- Answers are those of events that were taken or refused here; of the last
+--- day, each that a wait with an `answer` took has one.
+local function check_answers(stage, one, nodes)
+  if given(one.data.archived) then return end -- its rows are put away
+  local answers, events = {}, {}
+  local id = stage.backend.name == "sqlite" and "lower(hex(instance))"
+    or "replace(instance::text, '-', '')"
+  for _, row in ipairs(stage:sql("select name from pawl.published "
+    .. "where answers and " .. id .. " = '" .. plain(one.id) .. "'")) do
+    answers[row.name] = true
+  end
+  for _, row in ipairs(one.history) do
+    local event = given(row.changes) and row.changes.event
+    if event then events[event.id] = true end
+    if event and row.type == "received" and nodes[row.node]
+      and nodes[row.node].into and not answers[event.id]
+      and stage.clock:now() - pawl.time(row.completed) < DAY then
+      broken("what was asked is answered", "row %d of %s took %s", row.seq,
+        short(one.id), event.id)
+    end
+  end
+  for name in pairs(answers) do
+    -- what a child has told its parent is an event, too, of another id
+    if name:find(stage.prefix .. "-", 1, true) == 1 and not events[name]
+      and one.upto == 0 then
+      broken("what is answered was asked", "%s of %s", name, short(one.id))
+    end
+  end
+end
+
 local function check_fold(one)
   local vars = {}
   for _, row in ipairs(one.history) do
@@ -578,6 +628,8 @@ function holds.ended(stage)
     check_numbers(one)
     check_visits(one)
     check_notes(one)
+    check_shown(stage, one, nodes)
+    check_answers(stage, one, nodes)
     check_times(one)
     check_fold(one)
     check_joins(stage, one, nodes)

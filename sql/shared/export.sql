@@ -70,6 +70,9 @@
 --   due_at time, error text, published_at time, tenant text, dead_at time,
 --   by text, reason text
 
+-- columns: carried_published
+--   answers boolean, name text, value json, updated_at time
+
 -- columns: carried_task
 --   id uuid, token integer, node text, visit bigint, form text, title text,
 --   description text, status text, priority text, input json, output json,
@@ -175,6 +178,12 @@ select {{carried_failure}} from pawl.failure
 -- rows: {{carried_outbox}}
 select {{carried_outbox}} from pawl.outbox
  where shard = @shard and instance = @id order by seq;
+
+-- name: export_published
+-- args: @shard smallint, @id uuid
+-- rows: {{carried_published}}
+select {{carried_published}} from pawl.published
+ where shard = @shard and instance = @id order by answers, name;
 
 -- name: export_task
 -- args: @shard smallint, @id uuid

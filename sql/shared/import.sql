@@ -150,6 +150,13 @@ select @shard, @instance, {{carried_outbox s.}}
   from {{rows}} -- only: postgres
 ;
 
+-- name: import_published
+-- args: @shard smallint, @instance uuid, @{{carried_published}}[]
+insert into pawl.published (shard, instance, {{carried_published}})
+select @shard, @instance, {{carried_published s.}}
+  from {{rows}} -- only: postgres
+;
+
 -- name: import_task
 -- args: @shard smallint, @instance uuid, @{{carried_task}}[]
 insert into pawl.task (shard, instance, {{carried_task}})

@@ -109,6 +109,10 @@ returning instance;
 -- args: like purge_held_history
 {{delete_held inbox; true}};
 
+-- name: purge_held_published
+-- args: like purge_held_history
+{{delete_held published; true}};
+
 -- name: purge_held_failure
 -- args: like purge_held_history
 {{delete_held failure; true}};
@@ -235,6 +239,10 @@ select t.* {{from_each}} (
 -- name: purge_inbox
 -- args: @shard smallint, @id uuid, @max integer
 {{purge_first inbox; no; no desc}};
+
+-- name: purge_published
+-- args: @shard smallint, @id uuid, @max integer
+{{purge_first published; answers, name; answers desc, name desc}};
 
 -- name: purge_failure
 -- args: @shard smallint, @id uuid

@@ -483,6 +483,16 @@ VERB(CORE, result, "result", GIVES(RECORD), ARG(TEXT), ARG(INTEGER)) {
   return pawl_result(e, c->text, c->n, &c->out, err);
 }
 
+/* core.ask(engine, id, request) -> {id, event, value or error} | nil, err */
+VERB(CORE, ask, "ask", GIVES(RECORD), ARG(TEXT), JSON_OF("request")) {
+  return pawl_ask(e, c->text, c->json[0], &c->out, err);
+}
+
+/* core.published(engine, id) -> {name = {value, updated}} | nil, err */
+VERB(CORE, published, "published", GIVES(DATA), ARG(TEXT)) {
+  return pawl_published(e, c->text, &c->out, err);
+}
+
 /* engine:status(id) -> status | nil, err */
 VERB(METHOD, status, "status", GIVES(STATUS), ARG(TEXT)) {
   return pawl_status(e, c->text, &c->status, err);
@@ -718,7 +728,8 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
 #define VERBS(X)                                                             \
   X(start) X(start_many) X(signal) X(transaction_begin)                      \
   X(transaction_commit) X(transaction_abort) X(transaction_query)            \
-  X(change) X(bulk) X(get) X(result) X(status) X(list) X(tally)              \
+  X(change) X(bulk) X(get) X(result) X(ask) X(published) X(status)           \
+  X(list) X(tally)                                                           \
   X(tally_groups) X(history) X(audit)                                        \
   X(tokens) X(explain) X(task_list) X(task_tally) X(task_get) X(task_find)   \
   X(task_change)                                                             \

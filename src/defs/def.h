@@ -27,7 +27,7 @@
  *              "choose":true,                     choice
  *              "event":"payment.*",               wait
  *              "key":"order_id" | true,           wait: a name, or a handler
- *              "match":true,                      wait: a handler
+ *              "match":true,"answer":true,        wait: handlers
  *              "into":"payment",                  wait, task, call, each: the
  *                                                 variable the output goes to
  *              "task":{"title":"...","description":"...","form":"...",
@@ -115,8 +115,8 @@ typedef struct pawl_edge {
   /* handlers that exist */                                                 \
   X(FLAG, run, has_run) X(FLAG, undo, has_undo) X(FLAG, at, has_at)         \
   X(FLAG, choose, has_choose) X(FLAG, output, has_output)                   \
-  X(FLAG, match, has_match) X(FLAG, prepare, has_prepare)                   \
-  X(FLAG, items, has_items)
+  X(FLAG, match, has_match) X(FLAG, answer, has_answer)                     \
+  X(FLAG, prepare, has_prepare) X(FLAG, items, has_items)
 /* clang-format on */
 
 typedef struct pawl_node {

@@ -24,6 +24,8 @@
   X(KEY, "key")         /* wait: in `output` a JSON string, number,         \
                            boolean, or anything the engine will refuse */   \
   X(MATCH, "match")     /* wait: called with (event, ctx); `truth` */       \
+  X(ANSWER, "answer")   /* wait: called with (event, ctx); in `output` what \
+                           who asked is told */                             \
   X(PREPARE, "prepare") /* task: in `output` an object or nothing */        \
   X(INPUT, "input")     /* call: in `output` the child's input */           \
   X(ITEMS, "items")     /* each: in `output` an array of at most            \
@@ -78,6 +80,8 @@ int pawl_handler_is_pure(pawl_handler handler);
                            given, and always "track" and "parent_end" */    \
   X(LIST, notes)        /* [{"data"?,"text"},...] */                        \
   X(LIST, signals)      /* [{"data"?,"instance"?,"key"?,"name"},...] */     \
+  X(LIST, published)    /* [{"name","value"},...]; with "answers":true to   \
+                           the event whose id is the name */                \
   X(FLAG, truth)        /* MATCH */                                         \
   X(TIME, at_us)        /* AT */
 /* When it failed these alone count: */

@@ -218,6 +218,17 @@ pawl_code pawl_anywhere_tokens(pawl_engine *e, const pawl_id *id,
   return ask(e, &q, out, err);
 }
 
+static pawl_code ask_published(pawl_engine *e, const question *q,
+                               pawl_buf *out, pawl_error *err) {
+  return pawl_engine_published(e, q->id, out, err);
+}
+
+pawl_code pawl_anywhere_published(pawl_engine *e, const pawl_id *id,
+                                  pawl_buf *out, pawl_error *err) {
+  const question q = {.ask = ask_published, .id = id};
+  return ask(e, &q, out, err);
+}
+
 static pawl_code ask_explain(pawl_engine *e, const question *q, pawl_buf *out,
                              pawl_error *err) {
   return pawl_engine_explain(e, q->id, out, err);

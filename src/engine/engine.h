@@ -75,6 +75,8 @@ pawl_code pawl_engine_restore(pawl_engine *e, const char *path, pawl_str image,
 pawl_code pawl_engine_result(pawl_engine *e, const pawl_id *id,
                              int64_t timeout_us, pawl_buf *out,
                              pawl_error *err);
+pawl_code pawl_engine_ask(pawl_engine *e, const pawl_id *id, pawl_str request,
+                          pawl_buf *out, pawl_error *err);
 
 /* ---- verbs.c: what needs more than one room ---- */
 
@@ -132,6 +134,8 @@ pawl_code pawl_archive_file(pawl_engine *e, const struct pawl_filed *f,
 /* ---- archived.c ---- */
 
 /* As those of ask/ask.h, also of what is archived. */
+pawl_code pawl_anywhere_published(pawl_engine *e, const pawl_id *id,
+                                  pawl_buf *out, pawl_error *err);
 pawl_code pawl_anywhere_status(pawl_engine *e, const pawl_id *id,
                                const char **out, pawl_error *err);
 pawl_code pawl_anywhere_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,

@@ -1,17 +1,20 @@
-/* Waiting for what becomes of an instance, whoever runs it.
+/* Waiting for what becomes of an instance, whoever runs it: its end, or its
+ * answer to an event.
  *
- * Where the store notifies, who ends it is asked to tell so (sql/postgres/
- * waiter.sql), and that is waited for. Who was about to commit then has not
- * seen that anybody waits: so it is looked at again, soon at first, and seldom
- * at last. Where nobody notifies it is looked at when others have written, or
- * a little later. */
+ * Where the store notifies, who ends it or answers is asked to tell so
+ * (sql/postgres/waiter.sql), and that is waited for. Who was about to commit
+ * then has not seen that anybody waits: so it is looked at again, soon at
+ * first, and seldom at last. Where nobody notifies it is looked at when others
+ * have written, or a little later. */
 #include "../rules/state.h"
 #include "../value/json.h"
 #include "../value/object.h"
+#include "../value/options.h"
 #include "common/engine_struct.h"
 #include "common/names.h"
 #include "common/time.h"
 #include "engine.h"
+#include "enter/enter.h"
 #include "work/aside.h"
 
 #define LOOK_FIRST_US (10 * 1000)
@@ -19,23 +22,24 @@
 #define LOOK_UNTOLD_US (100 * 1000)
 #define WAITER_US (60 * PAWL_SECOND) /* and who waits longer says so again */
 
-typedef struct waiting {
+typedef struct waiting waiting;
+struct waiting {
   char id_text[37];
   const pawl_id *id;
+  const char *what; /* "has not ended" */
+  pawl_str event;   /* whose answer is waited for; or none */
+  pawl_buf *answer; /* filled in, as it is stored */
+  pawl_code (*look)(pawl_engine *e, const waiting *w, int *there,
+                    pawl_error *err);
   int64_t until_mono_us, look_us; /* how long until it is looked at again */
   int64_t again_mono_us;          /* when to say again that we wait */
   int is_told;                    /* does the store notify? */
-} waiting;
+};
 
-static pawl_code has_ended(pawl_engine *e, const pawl_id *id, int *ended,
-                           pawl_error *err) {
-  pawl_standing standing;
-  const char *status;
-
-  MUST(pawl_anywhere_status(e, id, &status, err));
-  *ended = pawl_status_parse(pawl_strz(status), &standing) &&
-           pawl_status_has_ended(standing);
-  return PAWL_OK;
+static int64_t until(int64_t timeout_us) {
+  const int64_t mono = pawl_clock_mono();
+  return timeout_us < 0 || timeout_us > PAWL_NEVER - mono ? PAWL_NEVER
+                                                          : mono + timeout_us;
 }
 
 /* It listens before it is known that we wait. */
@@ -61,7 +65,7 @@ static int64_t next_look(waiting *w, int64_t mono) {
   return at < w->until_mono_us ? at : w->until_mono_us;
 }
 
-/* Until it may have ended. */
+/* Until it may be there. */
 static pawl_code sleep_once(pawl_engine *e, waiting *w, int64_t mono,
                             pawl_error *err) {
   int woken;
@@ -76,16 +80,43 @@ static pawl_code sleep_once(pawl_engine *e, waiting *w, int64_t mono,
                    "interrupted while instance %s was waited for", w->id_text);
 }
 
-/* One step of waiting for what has not ended. */
+/* One step of waiting for what is not there. */
 static pawl_code wait_on(pawl_engine *e, waiting *w, pawl_error *err) {
   const int64_t mono = pawl_clock_mono();
 
   if (mono >= w->until_mono_us)
     return pawl_fail_hint(err, PAWL_TIMEOUT,
                           "it goes on all the same: ask again",
-                          "instance %s has not ended in time", w->id_text);
+                          "instance %s %s in time", w->id_text, w->what);
   if (mono >= w->again_mono_us) return say_so(e, w, mono, err);
   return sleep_once(e, w, mono, err);
+}
+
+static pawl_code wait_for(pawl_engine *e, waiting *w, pawl_error *err) {
+  int there;
+
+  MUST(w->look(e, w, &there, err));
+  if (there) return PAWL_OK;
+  MUST(pawl_aside_give_back(e, NULL, 0, err)); /* while it sleeps others run */
+  MUST(pawl_store_settle(e->store, err));
+  while (!there) {
+    MUST(wait_on(e, w, err));
+    MUST(w->look(e, w, &there, err));
+  }
+  return PAWL_OK;
+}
+
+/* ---- its end ---- */
+
+static pawl_code has_ended(pawl_engine *e, const waiting *w, int *ended,
+                           pawl_error *err) {
+  pawl_standing standing;
+  const char *status;
+
+  MUST(pawl_anywhere_status(e, w->id, &status, err));
+  *ended = pawl_status_parse(pawl_strz(status), &standing) &&
+           pawl_status_has_ended(standing);
+  return PAWL_OK;
 }
 
 /* Of what pawl_get tells. */
@@ -94,8 +125,8 @@ static void add_member(pawl_object *o, pawl_str instance, const char *name) {
   if (pawl_json_get(instance, name, &value)) pawl_member_json(o, name, value);
 }
 
-static pawl_code tell(pawl_engine *e, const pawl_id *id, pawl_buf *out,
-                      pawl_error *err) {
+static pawl_code tell_end(pawl_engine *e, const pawl_id *id, pawl_buf *out,
+                          pawl_error *err) {
   static const char *const MEMBERS[] = {"status", "output", "error",
                                         "cancellation"};
   pawl_buf instance = {.alloc = &e->alloc};
@@ -117,20 +148,148 @@ out:
 pawl_code pawl_engine_result(pawl_engine *e, const pawl_id *id,
                              int64_t timeout_us, pawl_buf *out,
                              pawl_error *err) {
-  waiting w = {.id = id, .look_us = LOOK_FIRST_US};
-  const int64_t mono = pawl_clock_mono();
-  int ended;
+  waiting w = {.id = id,
+               .what = "has not ended",
+               .look = has_ended,
+               .until_mono_us = until(timeout_us),
+               .look_us = LOOK_FIRST_US};
 
   pawl_id_format(id, w.id_text);
-  w.until_mono_us = timeout_us < 0 || timeout_us > PAWL_NEVER - mono
-                        ? PAWL_NEVER
-                        : mono + timeout_us;
-  MUST(pawl_aside_give_back(e, NULL, 0, err)); /* while it sleeps others run */
-  MUST(pawl_store_settle(e->store, err));
-  MUST(has_ended(e, id, &ended, err));
-  while (!ended) {
-    MUST(wait_on(e, &w, err));
-    MUST(has_ended(e, id, &ended, err));
-  }
-  return tell(e, id, out, err);
+  MUST(wait_for(e, &w, err));
+  return tell_end(e, id, out, err);
+}
+
+/* ---- its answer ---- */
+
+static pawl_code find_answer(pawl_engine *e, const waiting *w, int *there,
+                             pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, published_get, &rows, err,
+                 .shard = pawl_shard_of(e, w->id), .id = w->id, .answers = 1,
+                 .name = w->event));
+  *there = rows.nrows > 0;
+  if (!*there) return PAWL_OK;
+  pawl_buf_set(w->answer, pawl_read_published_get(&rows, 0).value);
+  return pawl_buf_check(w->answer, err);
+}
+
+/* What has ended before that was looked for answers no more. */
+static pawl_code has_answered(pawl_engine *e, const waiting *w, int *there,
+                              pawl_error *err) {
+  int ended;
+
+  MUST(has_ended(e, w, &ended, err));
+  MUST(find_answer(e, w, there, err));
+  if (*there || !ended) return PAWL_OK;
+  return pawl_fail_hint(err, PAWL_ALREADY_FINISHED,
+                        "`pawl show` has what came of it",
+                        "instance %s has ended without an answer", w->id_text);
+}
+
+typedef struct question {
+  uint64_t given;
+  pawl_buf name, event, by;
+  pawl_str data; /* borrowed */
+  int64_t timeout_us;
+} question;
+
+#define AT(member) .at = offsetof(question, member)
+static const pawl_option ask_rows[] = {
+    {"name", PAWL_OPTION_TEXT, AT(name), .low = 1, .needed = 1},
+    {"data", PAWL_OPTION_ANY, AT(data)},
+    {"event", PAWL_OPTION_TEXT, AT(event), .low = 1, .high = PAWL_MAX_BY},
+    {"by", PAWL_OPTION_TEXT, AT(by), .high = PAWL_MAX_BY},
+    {"timeout_us", PAWL_OPTION_SPAN, AT(timeout_us)}};
+PAWL_OPTIONS_OF(ask) = {.what = "a question", PAWL_OPTION_ROWS(ask_rows)};
+#undef AT
+
+static pawl_code read_question(pawl_engine *e, pawl_str request, question *q,
+                               pawl_error *err) {
+  pawl_id id;
+
+  q->timeout_us = -1;
+  MUST(pawl_options_read(&pawl_options_of_ask, request, q, err));
+  if (q->event.len) return PAWL_OK;
+  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &id, err));
+  pawl_buf_set(&q->event, pawl_strz(pawl_id_text_of(&id).at));
+  return pawl_buf_check(&q->event, err);
+}
+
+/* The event, for this instance alone; what was sent before is not sent again,
+ * by its id. */
+static pawl_code send(pawl_engine *e, const pawl_id *id, const question *q,
+                      pawl_error *err) {
+  pawl_buf signal = {.alloc = &e->alloc};
+  pawl_object o;
+  pawl_code rc = PAWL_OK;
+
+  pawl_object_begin(&o, &signal);
+  pawl_member_str(&o, "name", pawl_buf_str(&q->name));
+  pawl_member_id(&o, "instance", id);
+  pawl_member_str(&o, "id", pawl_buf_str(&q->event));
+  if (q->by.len) pawl_member_str(&o, "by", pawl_buf_str(&q->by));
+  if (q->data.at) pawl_member_json(&o, "data", q->data);
+  pawl_object_end(&o);
+  TRY(pawl_buf_check(&signal, err));
+  TRY(pawl_engine_signal(e, pawl_buf_str(&signal), NULL, NULL, NULL, err));
+out:
+  pawl_buf_deinit(&signal);
+  return rc;
+}
+
+/* {"id","event"} and what is stored: {"value"} or {"error"}. */
+static pawl_code tell_answer(const pawl_id *id, const question *q,
+                             const pawl_buf *answer, pawl_buf *out,
+                             pawl_error *err) {
+  static const char *const MEMBERS[] = {"value", "error"};
+  pawl_object o;
+
+  pawl_object_begin(&o, out);
+  pawl_member_id(&o, "id", id);
+  pawl_member_str(&o, "event", pawl_buf_str(&q->event));
+  for (size_t i = 0; i < sizeof MEMBERS / sizeof *MEMBERS; i++)
+    add_member(&o, pawl_buf_str(answer), MEMBERS[i]);
+  pawl_object_end(&o);
+  return pawl_buf_check(out, err);
+}
+
+static pawl_code ask(pawl_engine *e, const pawl_id *id, const question *q,
+                     pawl_buf *answer, pawl_error *err) {
+  waiting w = {.id = id,
+               .what = "has not answered",
+               .event = pawl_buf_str(&q->event),
+               .answer = answer,
+               .look = has_answered,
+               .until_mono_us = until(q->timeout_us),
+               .look_us = LOOK_FIRST_US};
+  int there;
+
+  pawl_id_format(id, w.id_text);
+  MUST(find_answer(e, &w, &there, err)); /* it was asked before */
+  if (there) return PAWL_OK;
+  MUST(send(e, id, q, err));
+  const pawl_code rc = wait_for(e, &w, err);
+  if (rc == PAWL_TIMEOUT)
+    pawl_error_hint(err,
+                    "ask again with the event's id, to have its answer: "
+                    "%s",
+                    q->event.at);
+  return rc;
+}
+
+pawl_code pawl_engine_ask(pawl_engine *e, const pawl_id *id, pawl_str request,
+                          pawl_buf *out, pawl_error *err) {
+  pawl_buf answer = {.alloc = &e->alloc};
+  question q;
+  pawl_code rc = PAWL_OK;
+
+  pawl_options_init(&pawl_options_of_ask, &q, sizeof q, &e->alloc);
+  TRY(read_question(e, request, &q, err));
+  TRY(ask(e, id, &q, &answer, err));
+  TRY(tell_answer(id, &q, &answer, out, err));
+out:
+  pawl_options_deinit(&pawl_options_of_ask, &q);
+  pawl_buf_deinit(&answer);
+  return rc;
 }

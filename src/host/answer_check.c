@@ -13,7 +13,8 @@ enum {
   MOST_ITEMS_TIMES = 16, /* of max_bytes: what `items` may give */
   MOST_ATTR_NAME = 200,
   MOST_ATTR_TEXT = 2000,
-  MOST_TRANSITION = 1 << 16
+  MOST_TRANSITION = 1 << 16,
+  MOST_SHOWN = 255 /* of a name, as ctx.publish has it */
 };
 
 /* ---- values ---- */
@@ -121,6 +122,21 @@ static int is_note(pawl_str note, pawl_buf *scratch) {
          get_text(note, "text", PAWL_MAX_NOTE, scratch);
 }
 
+/* An answer is to the event that has led here, as an object. */
+static int is_published(const pawl_call *call, pawl_str shown,
+                        pawl_buf *scratch) {
+  static const char *const names[] = {"answers", "name", "value", NULL};
+  pawl_str answers, id, name, value;
+  if (!has_only(shown, names) || !pawl_json_get(shown, "value", &value) ||
+      !pawl_json_get(shown, "name", &name) ||
+      !get_text(shown, "name", MOST_SHOWN, scratch))
+    return 0;
+  if (!pawl_json_get(shown, "answers", &answers)) return 1;
+  return pawl_json_kind_of(answers) == PAWL_JSON_TRUE &&
+         pawl_json_kind_of(value) == PAWL_JSON_OBJECT && call->event.len &&
+         pawl_json_get(call->event, "id", &id) && pawl_str_eq(id, name);
+}
+
 static int is_granted_start(const pawl_limits *limits, const pawl_call *call,
                             pawl_str start, pawl_buf *scratch) {
   static const char *const names[] = {"id", "input", "options", "workflow",
@@ -143,7 +159,7 @@ static int is_granted_start(const pawl_limits *limits, const pawl_call *call,
   return pawl_str_eq(pawl_buf_str(scratch), call->tenant);
 }
 
-typedef enum effect { EMITS, NOTES, STARTS } effect;
+typedef enum effect { EMITS, NOTES, STARTS, PUBLISHED } effect;
 
 /* A list of them; *left: how many there may be. */
 static int are_effects(effect kind, pawl_str list, const pawl_limits *limits,
@@ -152,9 +168,10 @@ static int are_effects(effect kind, pawl_str list, const pawl_limits *limits,
   if (!list.len) return 1;
   if (!is_json(list, PAWL_JSON_ARRAY, 0)) return 0;
   for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);) {
-    const int ok = kind == EMITS ? is_emit(it.value, scratch)
-                   : kind == NOTES
-                       ? is_note(it.value, scratch)
+    const int ok = kind == EMITS   ? is_emit(it.value, scratch)
+                   : kind == NOTES ? is_note(it.value, scratch)
+                   : kind == PUBLISHED
+                       ? is_published(call, it.value, scratch)
                        : is_granted_start(limits, call, it.value, scratch);
     if (!ok || --*left < 0) return 0;
   }
@@ -183,6 +200,7 @@ static int is_output(const pawl_host *host, const pawl_limits *limits,
     case PAWL_HANDLER_OUTPUT:
     case PAWL_HANDLER_KEY:
     case PAWL_HANDLER_INPUT:
+    case PAWL_HANDLER_ANSWER:
       return 1;
     default:
       return 0;
@@ -203,7 +221,8 @@ static int is_object(int is_changed, const pawl_buf *text, size_t most) {
 
 static int leaves_all(const pawl_said *r) {
   return !r->vars_changed && !r->data_changed && !r->attrs_changed &&
-         !r->emits.len && !r->starts.len && !r->notes.len && !r->signals.len;
+         !r->emits.len && !r->starts.len && !r->notes.len && !r->signals.len &&
+         !r->published.len;
 }
 
 static int are_all(const pawl_limits *limits, const pawl_call *call,
@@ -216,6 +235,8 @@ static int are_all(const pawl_limits *limits, const pawl_call *call,
                      scratch) &&
          are_effects(STARTS, pawl_buf_str(&r->starts), limits, call, &left,
                      scratch) &&
+         are_effects(PUBLISHED, pawl_buf_str(&r->published), limits, call,
+                     &left, scratch) &&
          (!r->attrs_changed ||
           are_attributes(pawl_buf_str(&r->attrs), scratch));
 }

@@ -1,4 +1,5 @@
-/* ctx.emit, note, signal and start: what happens with the decision. */
+/* ctx.emit, note, signal, publish, answer and start: what happens with the
+ * decision. */
 #include <assert.h>
 #include <string.h>
 
@@ -191,6 +192,50 @@ static int ctx_signal(lua_State *L, pawl_run *run) {
   return 0;
 }
 
+/* ctx.publish(name, value): shown to whoever asks, once this is stored */
+static int ctx_publish(lua_State *L, pawl_run *run) {
+  static const char HINT[] = "ctx.publish(\"progress\", value)";
+  pawl_str name;
+  size_t at;
+  lua_settop(L, 2);
+  if (lua_type(L, 1) != LUA_TSTRING)
+    pawl_ctx_raise_text(L, PAWL_VALUE, HINT, "ctx.publish: the name is a %s",
+                        luaL_typename(L, 1));
+  name.at = lua_tolstring(L, 1, &name.len);
+  if (!name.len || name.len > MOST_SIGNAL_TEXT ||
+      memchr(name.at, 0, name.len) || !pawl_utf8_check(name, &at))
+    pawl_ctx_raise_text(L, PAWL_VALUE, HINT,
+                        "ctx.publish: the name must be text of 1 to %d bytes",
+                        MOST_SIGNAL_TEXT);
+  pawl_buf *out = pawl_ctx_push_buf(L, run);
+  pawl_buf_addz(out, "{\"name\":");
+  pawl_json_add_string(out, name);
+  pawl_buf_addz(out, ",\"value\":");
+  pawl_ctx_add_value(L, run, 2, "value", "null", out);
+  pawl_buf_addc(out, '}');
+  add_effect(L, run, &run->result->published, out);
+  return 0;
+}
+
+/* ctx.answer(value): what who sent ctx.event by engine:ask is told */
+static int ctx_answer(lua_State *L, pawl_run *run) {
+  pawl_str id = {0};
+  lua_settop(L, 1);
+  if (run->call->event.len) (void)pawl_json_get(run->call->event, "id", &id);
+  if (!id.len)
+    pawl_ctx_raise_text(L, PAWL_MISUSE,
+                        "answer behind a wait, where ctx.event is the event",
+                        "ctx.answer: no event has led here");
+  pawl_buf *out = pawl_ctx_push_buf(L, run);
+  pawl_buf_addz(out, "{\"answers\":true,\"name\":");
+  pawl_buf_adds(out, id);
+  pawl_buf_addz(out, ",\"value\":{\"value\":");
+  pawl_ctx_add_value(L, run, 1, "value", "null", out);
+  pawl_buf_addz(out, "}}");
+  add_effect(L, run, &run->result->published, out);
+  return 0;
+}
+
 /* Told where the child is started: that it never began would show elsewhere,
  * and later. */
 static const char *check_child_code(lua_State *L) {
@@ -331,9 +376,12 @@ static int ctx_start(lua_State *L, pawl_run *run) {
 }
 
 const pawl_ctx_member pawl_ctx_effects[] = {
+    {"answer", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.answer(value)", ctx_answer},
     {"emit", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.emit(type, payload)",
      ctx_emit},
     {"note", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.note(text, data)", ctx_note},
+    {"publish", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.publish(name, value)",
+     ctx_publish},
     {"signal", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.signal(event)", ctx_signal},
     {"start", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.start(code, input, options)",
      ctx_start},

@@ -140,6 +140,7 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
     case PAWL_HANDLER_OUTPUT:
     case PAWL_HANDLER_KEY:
     case PAWL_HANDLER_INPUT:
+    case PAWL_HANDLER_ANSWER:
       return take_output(run, L, idx);
     case PAWL_HANDLER_PREPARE:
       return take_overrides(run, L, idx);

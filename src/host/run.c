@@ -87,7 +87,8 @@ static int body(lua_State *L) {
   }
   lua_replace(L, AT_RESULT); /* over what push_handler went through */
   lua_settop(L, AT_RESULT);
-  if (run->call->handler == PAWL_HANDLER_MATCH) {
+  if (run->call->handler == PAWL_HANDLER_MATCH ||
+      run->call->handler == PAWL_HANDLER_ANSWER) {
     run->caught.rc = pawl_ctx_push_event(run, L, AT_CTX);
     run->result->no_retry = pawl_catch_is_for_good(run->caught.rc);
     if (run->caught.rc != PAWL_OK) return 0;

@@ -73,6 +73,10 @@ void pawl_take_output(pawl_decision *d, const pawl_node *node, pawl_record *r,
  * children, notes, the token's own data. Before the handler's own record is
  * made, which is to be the newest. */
 void pawl_take_effects(pawl_decision *d, int k, const pawl_said *r);
+/* A value that is shown by this name, JSON; `answers`: to the event with that
+ * id, once, {"value"} or {"error"}. */
+void pawl_publish(pawl_decision *d, pawl_str name, pawl_str value,
+                  int answers);
 /* The attributes that it set, for its record. */
 void pawl_take_attrs(pawl_record *r, const pawl_said *result);
 /* For the trace: a verdict that came without a handler; a node that took so

@@ -87,6 +87,8 @@ typedef enum pawl_effect_kind {
                               data; see deliver.c */
   PAWL_EFFECT_EMIT,        /* into the outbox: name (type), data (payload) */
   PAWL_EFFECT_ITEMS,       /* of an each: token; data: a JSON array, from 0 */
+  PAWL_EFFECT_PUBLISH,     /* shown to whoever asks: name, data; n 1: an answer
+                              to the event with that id, told once */
   PAWL_EFFECT_SPEND,       /* of a quota: name, n, at_us (its minute) */
   PAWL_EFFECT_ITEM         /* token, n (its index), name (state: "started",
                               "done", "failed"), data (result or error);

@@ -75,6 +75,45 @@ static void take_signals(pawl_decision *d, int k, pawl_str signals) {
   }
 }
 
+/* One of a name in a plan: of values the last, of answers the first. */
+static pawl_effect *shown_as(pawl_plan *p, pawl_str name, int answers) {
+  for (int i = 0; i < p->neffects; i++) {
+    pawl_effect *f = &p->effects[i];
+    if (f->kind == PAWL_EFFECT_PUBLISH && f->n == answers &&
+        pawl_str_eq(pawl_buf_str(&f->name), name))
+      return f;
+  }
+  return NULL;
+}
+
+void pawl_publish(pawl_decision *d, pawl_str name, pawl_str value,
+                  int answers) {
+  pawl_effect *f = shown_as(&d->plan, name, answers);
+
+  if (f && answers) return;
+  if (!f) {
+    f = pawl_plan_effect(&d->plan, PAWL_EFFECT_PUBLISH, 0);
+    pawl_buf_adds(&f->name, name);
+    f->n = answers;
+  }
+  pawl_buf_set(&f->data, value);
+}
+
+static void take_shown(pawl_decision *d, pawl_str list) {
+  pawl_buf name = {.alloc = d->alloc};
+  pawl_str value, answers;
+
+  for (pawl_json_iter it = {0}; list.len && pawl_json_walk(list, &it);) {
+    pawl_buf_clear(&name);
+    if (pawl_json_get_text(it.value, "name", &name) &&
+        pawl_json_get(it.value, "value", &value))
+      pawl_publish(d, pawl_buf_str(&name), value,
+                   pawl_json_get(it.value, "answers", &answers));
+  }
+  if (name.failed) d->plan.failed = 1;
+  pawl_buf_deinit(&name);
+}
+
 void pawl_take_effects(pawl_decision *d, int k, const pawl_said *r) {
   pawl_plan *p = &d->plan;
   pawl_str value;
@@ -95,6 +134,7 @@ void pawl_take_effects(pawl_decision *d, int k, const pawl_said *r) {
   }
   take_notes(d, k, pawl_buf_str(&r->notes));
   take_signals(d, k, pawl_buf_str(&r->signals));
+  take_shown(d, pawl_buf_str(&r->published));
   pawl_take_starts(d, pawl_buf_str(&r->starts));
 }
 

@@ -8,9 +8,9 @@ local commands = {}
 
 commands.names = {
   "run", "dev", "start", "worker", "list", "show", "explain", "tokens",
-  "history", "audit", "outbox", "relay", "signal", "task", "cancel", "suspend",
-  "resume", "retry", "restart", "move", "kill", "wake", "edit", "note",
-  "delete", "undelete", "archive", "unarchive", "purge", "workflow",
+  "history", "audit", "outbox", "relay", "signal", "ask", "task", "cancel",
+  "suspend", "resume", "retry", "restart", "move", "kill", "wake", "edit",
+  "note", "delete", "undelete", "archive", "unarchive", "purge", "workflow",
   "executors", "stats", "problems", "top", "health", "doctor", "graph",
   "check", "deploy", "prune", "migrate", "backup", "restore", "export",
   "import", "reclaim", "version", "completion", "man", "help",

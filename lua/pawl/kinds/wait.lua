@@ -10,6 +10,9 @@ local words = require "pawl.words"
 ---                              a name in variables or input, or a handler
 ---@field match? fun(event: pawl.Event, ctx: pawl.Ctx): any  false or nil: not
 ---                              this event. It may be asked more than once
+---@field answer? fun(event: pawl.Event, ctx: pawl.Ctx): any  what who asked by
+---                              engine:ask is told as this wait takes the
+---                              event; an error refuses it, and the wait goes on
 ---@field timeout? number|string  how long it waits; without a `timeout`
 ---                              transition it then fails with that code
 ---@field into? string  the variable that takes the event's data
@@ -60,6 +63,7 @@ return {
     next = shape.next,
     key = is_key,
     match = shape.handler,
+    answer = shape.handler,
     timeout = shape.limit,
     into = shape.name,
     undo = shape.handler,

@@ -974,6 +974,32 @@ function Engine:get(id, how) end
 ---@return pawl.Outcome? outcome  once it has ended
 function Engine:result(id, options) end
 
+---@class pawl.AskOptions
+---@field timeout? pawl.Duration  how long it waits; none: without an end
+---@field event? string  the event's id: asked again with it, it is not sent again
+---                      and has the same answer, for a day
+---@field by? string     who asks
+
+--- Sends an instance an event, and waits for what it answers: by the `answer` of
+--- the wait that takes it, or by ctx.answer behind that. pawl.null: nothing. nil
+--- and the error by which `answer` refused it; with code "timeout" it may be
+--- answered later, "already_finished": it never will.
+---@param id string
+---@param name string  of the event
+---@param data? any
+---@param options? pawl.AskOptions
+---@return any? answer
+---@return pawl.Error? err
+function Engine:ask(id, name, data, options) end
+
+--- What handlers show of an instance by ctx.publish: all by their names, or the
+--- value of one; nil: nothing is shown by that name.
+---@param id string
+---@param name? string
+---@return any? values
+---@return pawl.Error? err
+function Engine:published(id, name) end
+
 
 --- How one instance stands, and no more: for who asks often. Also of one that is
 --- archived, or was purged from there.
@@ -1825,7 +1851,7 @@ function Engine:interrupt() end
 function Engine:close() end
 
 --- What a handler gets. Only `run` of a step and `undo` may change vars,
---- token.data and attrs, emit, note, signal and start.
+--- token.data and attrs, emit, note, signal, publish, answer and start.
 ---@class pawl.Ctx
 ---@field vars table              the instance's variables; changes are kept
 ---@field input any               what it was started with
@@ -1858,6 +1884,9 @@ function Engine:close() end
 ---@field note fun(text: string, data?: any)  a row of history, in front of that
 ---                               of the step
 ---@field signal fun(event: pawl.SentEvent)  an event, sent when the step is stored
+---@field publish fun(name: string, value: any)  shown to whoever asks, by
+---                               engine:published, from this step's commit on
+---@field answer fun(value: any)  what who sent ctx.event by engine:ask is told
 ---@field start fun(code: string, input?: any, options?: pawl.ChildOptions): string
 ---                               the id of an instance made with the decision
 ---@field idempotency_key fun(): string  stable across retries of this visit

@@ -578,6 +578,29 @@ comment on column pawl.variable.part is
 comment on column pawl.variable.members is
   'JSON without its braces: the object is all rows'' members, with commas';
 
+-- What handlers show of an instance, and what they answer to events: {"value"}
+-- or {"error"}, by the event's id, kept for a day.
+create table pawl.published (
+  shard smallint not null,
+  instance uuid not null,
+  answers boolean not null,
+  name text not null,
+  value json not null,
+  updated_at timestamptz not null,
+  primary key (shard, instance, answers, name)
+);
+create index published_answers on pawl.published (shard, updated_at)
+  where answers;
+comment on table pawl.published is
+  'what handlers show of an instance, and what they answer to events';
+comment on column pawl.published.answers is
+  'to an event, whose id is the name';
+comment on column pawl.published.name is
+  'as the handler calls it, or the event''s id';
+comment on column pawl.published.value is
+  'the last of that name; of an answer {"value"} or {"error"}';
+comment on column pawl.published.updated_at is 'when it was shown';
+
 create table pawl.token (
   shard smallint not null,
   instance uuid not null,
@@ -2625,6 +2648,8 @@ insert into pawl.history (shard, instance, seq, type, completed_at)
 select 0, id, 1, 'step', now() from pawl.instance;
 insert into pawl.audit (shard, at, id, type, by, instance)
 select 0, now(), id, 'claimed', id::text, id from pawl.instance;
+insert into pawl.published (shard, instance, answers, name, value, updated_at)
+select 0, id, false, 'n', '1', now() from pawl.instance;
 insert into pawl.variable (shard, instance, part, members)
 select 0, id, ':0', '' from pawl.instance;
 insert into pawl.inbox (shard, instance, no, kind, received_at)
@@ -2656,10 +2681,11 @@ insert into pawl.archive (shard, id, workflow, version, tenant, priority,
 select 0, id, id::text, 1, id::text, 0, 'default', id::text, id::text,
        id::text, id, id, 'completed', now(), now(), now(), false
   from pawl.instance;
-analyze pawl.instance, pawl.standing, pawl.waiter, pawl.variable, pawl.agenda,
+analyze pawl.instance, pawl.standing, pawl.waiter, pawl.published,
+        pawl.variable, pawl.agenda,
         pawl.history, pawl.audit, pawl.inbox, pawl.attribute,
         pawl.subscription, pawl.event, pawl.task, pawl.owner, pawl.archive;
 -- Not deleted: what is left of rows would make some indexes deeper than others.
 truncate pawl.archive, pawl.owner, pawl.task, pawl.event, pawl.subscription, pawl.attribute,
          pawl.inbox, pawl.audit, pawl.history, pawl.agenda, pawl.standing,
-         pawl.waiter, pawl.variable, pawl.instance;
+         pawl.waiter, pawl.published, pawl.variable, pawl.instance;

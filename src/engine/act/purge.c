@@ -209,7 +209,7 @@ static pawl_code take_batch(pawl_engine *e, going *g, taking *some,
 /* In this order: what shows an instance as a whole goes first. */
 #define OWN(X) \
   X(history)   \
-  X(item) X(token) X(variable) X(subscription) X(outbox) X(inbox)
+  X(item) X(token) X(variable) X(subscription) X(outbox) X(inbox) X(published)
 #define TABLES(X) OWN(X) X(attribute) X(audit)
 
 #define TAKE(table)                                                          \

@@ -43,6 +43,9 @@ pawl_code pawl_engine_status(pawl_engine *e, const pawl_id *id,
                              const char **out, pawl_error *err);
 pawl_code pawl_engine_tokens(pawl_engine *e, const pawl_id *id, int everything,
                              pawl_buf *out, pawl_error *err);
+/* What handlers show of it. */
+pawl_code pawl_engine_published(pawl_engine *e, const pawl_id *id,
+                                pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_outbox_list(pawl_engine *e, pawl_str query,
                                   pawl_buf *out, pawl_error *err);
 

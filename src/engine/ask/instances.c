@@ -262,6 +262,44 @@ out:
   return rc;
 }
 
+static void add_published(const pawl_rows *rows, pawl_buf *out) {
+  pawl_object o, one;
+
+  pawl_object_begin(&o, out);
+  for (int k = 0; k < rows->nrows; k++) {
+    const pawl_published_list_row row = pawl_read_published_list(rows, k);
+    pawl_member_named(&o, row.name);
+    pawl_object_begin(&one, out);
+    pawl_member_json(&one, "value", row.value);
+    pawl_member_time(&one, "updated", row.updated_at);
+    pawl_object_end(&one);
+  }
+  pawl_object_end(&o);
+}
+
+pawl_code pawl_engine_published(pawl_engine *e, const pawl_id *id,
+                                pawl_buf *out, pawl_error *err) {
+  const int shard = pawl_shard_of(e, id);
+  pawl_rows rows;
+  int found, list;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  TRY(PAWL_SEND(e->store, instance_status, &found, err, .shard = shard,
+                .id = id));
+  TRY(PAWL_SEND(e->store, published_list, &list, err, .shard = shard,
+                .id = id));
+  TRY(pawl_store_commit(e->store, err));
+  pawl_store_rows(e->store, found, &rows);
+  if (!rows.nrows) return pawl_instance_missing(id, err);
+  pawl_store_rows(e->store, list, &rows);
+  add_published(&rows, out);
+  TRY(pawl_buf_check(out, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
 /* ---- the outbox ---- */
 
 /* The place of the last row that was seen is given back as it was told. */

@@ -30,7 +30,8 @@
   X(inbox)              \
   X(subscription)       \
   X(message)            \
-  X(ending) X(failure) X(outbox) X(task) X(owner) X(attribute) X(audit)
+  X(ending)             \
+  X(failure) X(outbox) X(published) X(task) X(owner) X(attribute) X(audit)
 
 typedef enum pawl_carried {
 #define PAWL_CARRIED_ENUM(table) PAWL_CARRIED_##table,

@@ -374,6 +374,16 @@ static pawl_code send_outgoing(pawl_engine *e, pawl_held **list, int n,
   return pawl_store_send(e->store, &e->args, NULL, err);
 }
 
+/* ---- what is shown ---- */
+
+static pawl_code send_published(pawl_engine *e, pawl_held **list, int n,
+                                int64_t now, pawl_error *err) {
+  SEND_EFFECTS(published_put, PUBLISH, 1, PAWL_GUARD_MEMBERS(h),
+               .answers = f->n != 0, .name = pawl_buf_str(&f->name),
+               .value = pawl_buf_str(&f->data), .updated_at = now);
+  return PAWL_OK;
+}
+
 /* ---- items ---- */
 
 /* In chunks: arguments are columns in memory, and a list may be the longest
@@ -433,6 +443,7 @@ pawl_code pawl_commit_effects(pawl_engine *e, pawl_held **list, int n,
   if (HAS(MESSAGE))
     MUST(send_outgoing(e, list, n, now, PAWL_EFFECT_MESSAGE, err));
   if (HAS(EMIT)) MUST(send_outgoing(e, list, n, now, PAWL_EFFECT_EMIT, err));
+  if (HAS(PUBLISH)) MUST(send_published(e, list, n, now, err));
   if (HAS(SPEND)) MUST(pawl_quota_send(e, list, n, err));
   if (HAS(ITEMS) || HAS(ITEM)) MUST(send_items(e, list, n, err));
 #undef HAS

@@ -6,8 +6,9 @@
 #include "quota.h"
 
 #define RECOVER_EVERY_US (10 * PAWL_SECOND)
-#define TIDY_EVERY_US (10 * PAWL_SECOND) /* events left behind, expired */
-#define PAGE 1000                        /* rows of the agenda */
+#define TIDY_EVERY_US (10 * PAWL_SECOND)    /* events left behind, expired */
+#define PAGE 1000                           /* rows of the agenda */
+#define ANSWER_US (24 * 3600 * PAWL_SECOND) /* as events are known */
 #define FOLD_LEAST 1000 /* of counters: fewer are read as fast as one */
 #define FOLD_MOST 50000
 
@@ -101,11 +102,14 @@ static pawl_code fold_counters(pawl_engine *e, pawl_error *err) {
   return PAWL_OK;
 }
 
-/* Who waited for an end, and has gone without being told. */
+/* Who waited and has gone without being told, and answers of long ago. */
 static pawl_code tidy_waiters(pawl_engine *e, pawl_error *err) {
-  for (int s = 0; s < e->nshards; s++)
+  for (int s = 0; s < e->nshards; s++) {
     MUST(PAWL_WRITE(e->store, waiter_prune, NULL, err, .shard = s,
                     .now = pawl_store_now(e->store), .max = PAGE));
+    MUST(PAWL_WRITE(e->store, published_prune, NULL, err, .shard = s,
+                    .before = pawl_engine_now(e) - ANSWER_US, .max = PAGE));
+  }
   return PAWL_OK;
 }
 

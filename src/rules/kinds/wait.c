@@ -189,6 +189,56 @@ static void note_event(pawl_record *r, const pawl_letter *l) {
   pawl_buf_addc(out, '}');
 }
 
+/* What whoever asked is told. */
+static void tell_asker(pawl_decision *d, const pawl_letter *l,
+                       const char *member, pawl_str value) {
+  pawl_buf told = {.alloc = d->alloc};
+  pawl_object o;
+
+  pawl_object_begin(&o, &told);
+  pawl_member_json(&o, member, value);
+  pawl_object_end(&o);
+  pawl_publish(d, pawl_event_id(l), pawl_buf_str(&told), 1);
+  if (told.failed) d->plan.failed = 1;
+  pawl_buf_deinit(&told);
+}
+
+/* An error in `answer` refuses the event: it is done with, and the wait goes
+ * on; one of a limit is the wait's. */
+static void refuse(pawl_decision *d, int k, const pawl_letter *l,
+                   const pawl_error *err) {
+  pawl_record *r;
+
+  if (is_over_limit(d, err)) {
+    pawl_fail_token(d, k, err, 0);
+    return;
+  }
+  r = pawl_token_record(d, k, "refused");
+  pawl_buf_addf(&r->text, "`answer` refused event \"%s\"",
+                l->name.len ? l->name.at : "");
+  pawl_plan_error(&r->error, err, d->result);
+  note_event(r, l);
+  tell_asker(d, l, "error", pawl_buf_str(&r->error));
+}
+
+/* 0: the event is refused. */
+static int answers(pawl_decision *d, int k, const pawl_node *node,
+                   const pawl_letter *l, pawl_str event) {
+  pawl_str none = {0};
+  pawl_error err = {0};
+
+  if (!node->has_answer) return 1;
+  if (pawl_run_handler_on(d, k, node, PAWL_HANDLER_ANSWER, event, none,
+                          &err) != PAWL_OK) {
+    refuse(d, k, l, &err);
+    return 0;
+  }
+  tell_asker(d, l, "value",
+             d->result->has_output ? pawl_buf_str(&d->result->output)
+                                   : pawl_strz("null"));
+  return 1;
+}
+
 /* 0: it is not taken now. */
 static int receive(pawl_decision *d, int k, const pawl_node *node,
                    const pawl_letter *l, pawl_str event) {
@@ -205,6 +255,8 @@ static int receive(pawl_decision *d, int k, const pawl_node *node,
     pawl_fail_token(d, k, &err, 0);
     return 0;
   }
+  if (!answers(d, k, node, l, event)) return 1;
+  t = pawl_tok(d, k);
   pawl_record *r = pawl_token_record(d, k, "received");
   if (to < 0) to = pawl_node_next(node, "received", 8);
   pawl_buf_adds(&r->text, pawl_buf_str(&l->name));
