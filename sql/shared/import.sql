@@ -17,6 +17,16 @@ on conflict do nothing;
 -- All revisions of a version that are here.
 select sha256 from pawl.workflow where code = @code and version = @version;
 
+-- name: import_graph
+-- args: @shard smallint, @id uuid
+-- rows: graph json
+-- What one that has come runs by here; null, if nobody knows that here. No join:
+-- that could be planned as a walk.
+select (select w.graph from pawl.workflow w
+         where w.code = i.workflow and w.version = i.version and w.current)
+       as graph
+  from pawl.instance i where i.shard = @shard and i.id = @id;
+
 -- name: import_instance
 -- args: @shard smallint, @{{carried_instance}}
 -- With its place in standing, and counted among those that have come.

@@ -4,7 +4,7 @@
  *
  *   ended?  --> taken over? --> letters --> suspended? --> poisoned?
  *   --> unknown workflow? --> deadline? --> undoing? --> first step?
- *   --> times that have come; if any, that is the decision
+ *   --> misplaced? --> times that have come; if any, that is the decision
  *   --> else each active token runs one step
  *
  * What was decided by the letters and the clock alone, and may come out
@@ -153,6 +153,49 @@ static void plan_busy(pawl_decision *d) {
   pawl_trace_verdict(d);
 }
 
+/* Nothing can come that it would go on with, or its time would be up for ever.
+ */
+static int is_misplaced(pawl_decision *d, int k) {
+  const pawl_token *t = pawl_tok(d, k);
+  const pawl_node *node;
+
+  if (!pawl_token_is_live(t->state)) return 0;
+  node = pawl_tok_node(d, k);
+  if (!node || t->state == PAWL_TOKEN_ACTIVE) return !node;
+  return !pawl_kind_shapes[node->kind].waits_for ||
+         (t->due_us && !pawl_kind_of(d, node)->time_out);
+}
+
+/* Its index; -1: each stands where it can. */
+static int find_misplaced(pawl_decision *d) {
+  for (int k = 0; k < d->plan.state.tokens.n; k++)
+    if (is_misplaced(d, k)) return k;
+  return -1;
+}
+
+/* The store was edited by hand: nobody who knows the definition can go on. */
+static void plan_misplaced(pawl_decision *d) {
+  const int k = find_misplaced(d);
+  const pawl_token *t = pawl_tok(d, k);
+  const pawl_node *node = pawl_tok_node(d, k);
+  pawl_error err;
+
+  if (node)
+    pawl_fail(&err, PAWL_DEFINITION, "token %d waits at %s \"%s\" %s", t->no,
+              pawl_kind_name(node->kind), node->name,
+              pawl_kind_shapes[node->kind].waits_for
+                  ? "for a time, which that has not"
+                  : "where nothing waits");
+  else
+    pawl_fail(&err, PAWL_DEFINITION,
+              "token %d stands at node \"%s\", and workflow \"%s\" version "
+              "%" PRId64 " has no such node",
+              t->no, t->node, d->workflow.at, d->version);
+  pawl_error_hint(&err, "`pawl move` puts it at another node; then resume it");
+  pawl_suspend(d, &err);
+  pawl_trace_verdict(d);
+}
+
 /* The first token comes into being with the first decision. -1: out of
  * memory. */
 static int first_token(pawl_decision *d) {
@@ -195,16 +238,8 @@ static int is_due(const pawl_decision *d, const pawl_token *t) {
 
 static void run_token(pawl_decision *d, int k) {
   const pawl_node *node = pawl_tok_node(d, k);
-  pawl_error err;
 
-  if (!node) {
-    pawl_fail(&err, PAWL_DEFINITION,
-              "node \"%s\" is not in workflow \"%s\" "
-              "version %" PRId64,
-              pawl_tok(d, k)->node, d->workflow.at, d->version);
-    pawl_fail_outright(d, &err);
-    return;
-  }
+  assert(node); /* or it would be misplaced */
   d->plan.state.node = node->name;
   if (node->kind == PAWL_KIND_STEP)
     pawl_step_enter(d, k, (int)(node - d->def->nodes));
@@ -507,6 +542,8 @@ static void decide(pawl_decision *d) {
     return;
   else if (!d->state.visit && !d->state.tokens.n && !p->revives)
     begin(d), settle_after(d);
+  else if (find_misplaced(d) >= 0)
+    plan_misplaced(d);
   else if (settle(d))
     go_on(d);
   else if (d->rounds >= PAWL_BUSY_LOOP) {

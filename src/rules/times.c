@@ -72,7 +72,8 @@ static int is_over(const pawl_token *t, int64_t before_us, int32_t except) {
 static void end_wait(pawl_decision *d, int k) {
   const pawl_node *node = pawl_tok_node(d, k);
 
-  if (!node) return;
+  /* neither was so when it was stored: decide.c says so */
+  if (!node || !pawl_kind_of(d, node)->time_out) return;
   assert(pawl_tok(d, k)->state == PAWL_TOKEN_WAITING);
   pawl_order_note(d, k, pawl_tok(d, k)->due_us);
   if (node->kind != PAWL_KIND_TIMER) d->plan.needs_latch = 1; /* rule 6 */

@@ -154,6 +154,110 @@ kit.describe("a store that was damaged by hand", function(backend)
     end)
   end
 
+  --- Instances one of which, in the end, has been damaged.
+  local function standing(flow, damage, within)
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(flow))
+    local id, whole = assert(engine:start(flow.code)),
+      assert(engine:start(flow.code))
+    assert(engine:run())
+    local name, set = damage:match "^(%l+) (.*)$"
+    backend.sql(url, ("update %s set %s and %s = %s"):format(
+      kit.table(backend, name), set, name == "token" and "instance" or "id",
+      kit.id_literal(backend, id)))
+    clock:advance(within or "1h")
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, whole))
+    return engine, id, clock, url
+  end
+
+  --- It is suspended, once, and is looked at no more.
+  local function is_suspended(words, engine, id, clock, url)
+    local instance = assert(engine:get(id))
+    assert.equal("suspended", instance.status)
+    assert.equal("definition", instance.error.code)
+    assert.matches(words, instance.error.message)
+    local rows = #assert(engine:history(id))
+    assert.equal("suspended", kit.last(engine, id).type)
+    clock:advance "1d"
+    assert.equal(0, assert(engine:run()).claimed)
+    assert.equal(rows, #assert(engine:history(id)))
+    assert.equal(0, kit.count(backend, url, "agenda"))
+  end
+
+  it("suspends the instance that waits at no node, to be put at another",
+    function()
+      local engine, id, clock, url = standing(kit.timer "1h",
+        "instance node = 'nap' where node = 't'")
+      local words = '^token 1 stands at node "nap", and workflow "t.timer" '
+        .. "version 1 has no such node$"
+      is_suspended(words, engine, id, clock, url)
+      assert.matches("pawl move", assert(engine:get(id)).error.hint)
+      assert(engine:resume(id)) -- nothing was mended
+      assert(engine:run())
+      is_suspended(words, engine, id, clock, url)
+      assert(engine:move(id, { to = "t" }))
+      assert(engine:resume(id))
+      assert(engine:run())
+      clock:advance "1h"
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id))
+    end)
+
+  it("leaves it to a person who puts it at a node before", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.timer "1h"))
+    local id = assert(engine:start "t.timer")
+    assert(engine:run())
+    backend.sql(url, ("update %s set node = 'nap'"):format(
+      kit.table(backend, "instance")))
+    clock:advance "2h"
+    assert(engine:move(id, { to = "t" }))
+    assert(engine:run())
+    assert.equal("waiting", kit.status(engine, id))
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("suspends the instance whose next attempt is at no node", function()
+    is_suspended('stands at node "nap"', standing(kit.one(function(ctx)
+      if ctx.attempt == 1 then error "not yet" end
+    end, { retry = { max = 3, base = 60 } }),
+      "instance node = 'nap' where node = 'a'"))
+  end)
+
+  it("suspends the instance one of whose branches, or items, is at no node",
+    function()
+      local flow = pawl.workflow { code = "t.wide", start = "split" }
+      flow:fork("split", { next = { "nap", "each" } })
+      flow:timer("nap", { after = "1h", next = "meet" })
+      flow:each("each", { items = function() return { 1, 2 } end,
+        branch = "item", next = "meet" })
+      flow:timer("item", { after = "1h", next = "each" })
+      flow:join("meet", { expect = "all", next = "z" })
+      flow:finish "z"
+      for _, node in ipairs { "nap", "item", "each" } do
+        is_suspended('stands at node "lost"', standing(flow,
+          ("token node = 'lost' where node = '%s'"):format(node)))
+      end
+    end)
+
+  it("suspends the instance that waits where nothing waits, or for no time",
+    function()
+      local flow = pawl.workflow { code = "t.both", start = "split" }
+      flow:fork("split", { next = { "nap", "long" } })
+      flow:timer("nap", { after = "1m", next = "meet" })
+      flow:timer("long", { after = "1h", next = "meet" })
+      flow:join("meet", { expect = "all", next = "a" })
+      flow:step("a", { run = function() end, next = "z" })
+      flow:finish "z"
+      is_suspended('waits at step "a" where nothing waits$', standing(flow,
+        "token node = 'a' where node = 'nap'"))
+      is_suspended('waits at join "meet" for a time', standing(flow,
+        "token node = 'meet' where node = 'nap'"))
+    end)
+
   if backend.name == "postgres" then return end -- its columns end before
 
   it("leaves counters alone that nobody can count on", function()

@@ -29,6 +29,7 @@
 #include "../common/time.h"
 #include "../common/wake.h"
 #include "enter.h"
+#include "misplaced.h"
 
 enum { FORMAT = 1, BATCH = 200 /* rows */ };
 
@@ -85,6 +86,7 @@ typedef struct reading {
   pawl_standing status;
   pawl_buf keep; /* what a batch borrows */
   pawl_buf told; /* what the audit is to say of the instance that is open */
+  pawl_misplaced lost; /* stands nowhere */
   pawl_object imported, there;
   const pawl_back *back; /* it comes from this store's archive; NULL: not so */
   int is_archived;       /* the archive has it already */
@@ -553,6 +555,22 @@ static pawl_code store_rows(reading *r, int *is_there, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* A token of its own row has a line of its own. */
+static int64_t line_of(const reading *r, int32_t token) {
+  for (int i = 0; i < r->rows.n; i++)
+    if (r->rows.at[i].is == PAWL_CARRIED_token &&
+        pawl_json_get_int(r->rows.at[i].text, "no", 0) == token)
+      return r->rows.at[i].no;
+  return r->rows.at[0].no;
+}
+
+/* What has ended stands nowhere. */
+static pawl_code check_stands(reading *r, pawl_error *err) {
+  if (pawl_status_has_ended(r->status)) return PAWL_OK;
+  pawl_code rc = pawl_misplaced_check(r->e, &r->id, &r->lost, err);
+  return rc == PAWL_INVALID ? at_line(line_of(r, r->lost.token), rc, err) : rc;
+}
+
 /* What comes back from the archive is told by who asked for that. */
 static pawl_code tell_audit(reading *r, pawl_error *err) {
   if (r->back) return r->back->behind(r->e, r->back->ud, err);
@@ -577,6 +595,7 @@ static pawl_code store_once(reading *r, int *is_there, pawl_error *err) {
     pawl_store_rollback(r->e->store);
     return PAWL_OK;
   }
+  if (!*is_there) TRY(check_stands(r, err));
   if (!*is_there) TRY(tell_audit(r, err));
   (void)PAWL_FAULT("engine.import.last");
   TRY(pawl_store_commit(r->e->store, err));
@@ -665,6 +684,7 @@ pawl_code pawl_import_back(pawl_engine *e, pawl_str text,
     rc = wrong(err, NULL, "there is no instance in its lines");
   pawl_buf_deinit(&r.keep);
   pawl_buf_deinit(&r.told);
+  pawl_misplaced_deinit(&r.lost);
   pawl_buf_deinit(&ids);
   drop(&e->alloc, &r.rows);
   return rc;
@@ -701,6 +721,7 @@ out:
   pawl_options_deinit(&pawl_options_of_import, &r.options);
   pawl_buf_deinit(&r.keep);
   pawl_buf_deinit(&r.told);
+  pawl_misplaced_deinit(&r.lost);
   pawl_buf_deinit(&imported);
   pawl_buf_deinit(&there);
   drop(&e->alloc, &r.workflows);
