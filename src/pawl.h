@@ -749,6 +749,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
  *   deleted_us           since they were deleted, if that is sooner
  *   published_us         rows of the outbox, since they were published (7 days)
  *   tasks_us             tasks that are over, of instances that go on
+ *   attributes_us        those that are found still by keep_attributes, since
+ *                        they were purged
  *   audit_us             entries of the audit that no history has
  *   revisions_us         revisions of workflows, since another took their place
  *   executors_us         executors, since their last heartbeat (7 days)
@@ -771,7 +773,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
  * executor, is at work in a store at a time: PAWL_BUSY. It returns when it is
  * done, or after pawl_interrupt; what was cut short, by that or by a crash, goes
  * on with the next. `out` (may be NULL): JSON, for each of instances, deleted,
- * outbox, tasks, audit, events, revisions and executors {"removed","kept"},
+ * outbox, tasks, attributes (so many instances), audit, events, revisions and
+ * executors {"removed","kept"},
  * where kept counts by why; freed_bytes (SQLite gives them back), longest_us
  * (so long its longest transaction held its locks), rested_us, finished, dry_run. The text
  * is the caller's. PAWL_INVALID.

@@ -374,7 +374,7 @@ kit.describe("the archive", function(backend)
     assert.same({ completed = 3, purged = 2 }, statuses(engine))
   end)
 
-  it("keeps attributes from who purges all that a query finds", function()
+  it("has attributes go, or stay, with all that a query finds", function()
     local engine, made = backend.fresh(), {}
     assert(engine:load(kit.one(function(ctx) ctx.attrs.colour = "red" end)))
     for i = 1, 4 do
@@ -388,11 +388,15 @@ kit.describe("the archive", function(backend)
       { attributes = { colour = "red" } } } do
       query.archived = true
       assert.equal(4, assert(engine:tally(query)))
+      assert.equal(4, assert(engine:bulk("purge", query,
+        { dry_run = true })).matched)
       assert.equal(2, assert(engine:bulk("purge", query,
+        { dry_run = true, keep_attributes = true })).matched)
+      assert.equal(2, assert(engine:bulk("unarchive", query,
         { dry_run = true })).matched)
     end
     local report = assert(engine:bulk("purge", { workflow = "t.one",
-      archived = true }))
+      archived = true }, { keep_attributes = true }))
     assert.same({ 2, 2 }, { report.matched, report.done })
     assert.equal("red", assert(engine:get(made[1])).attributes.colour)
     assert.equal("red", assert(engine:get(made[4])).attributes.colour)
@@ -546,6 +550,37 @@ kit.describe("the archive", function(backend)
     local second = assert(engine:start("t.rich", {}, { id = id }))
     assert.equal(id, second)
     assert.same({}, assert(engine:get(id)).attributes)
+  end)
+
+  it("has nothing of all that a query finds when that is purged", function()
+    local engine, _, url = backend.fresh { shards = 2 }
+    assert(engine:load(kit.one(function(ctx) ctx.attrs.n = ctx.input.n end)))
+    local items = {}
+    for i = 1, 230 do items[i] = { input = { n = i } } end
+    assert(engine:start_many("t.one", items))
+    assert(engine:run())
+    local QUERY <const> = { archived = true, workflow = "t.one" }
+    local function purge(query, options)
+      local report = assert(engine:bulk("purge", query, options))
+      return { report.matched, report.done, report.refused, report.skipped }
+    end
+    local KEEP <const> = { keep_attributes = true }
+    assert.same({ 230, 230, 0, 0 }, purge({ workflow = "t.one" }, KEEP))
+    assert.same({ 0, 0, 0, 0 }, purge(QUERY, KEEP)) -- they have stayed
+    assert.equal(230, kit.count(backend, url, "attribute"))
+    local first = { archived = true, attributes = { n = { "<=", 10 } } }
+    assert.same({ 10, 10, 0, 0 }, purge(first, { dry_run = true }))
+    assert.same({ 10, 10, 0, 0 }, purge(first))
+    assert.same({ 0, 0, 0, 0 }, purge(first))
+    assert.same({ 220, 220, 0, 0 }, purge(QUERY, { by = "ann" }))
+    for _, name in ipairs { "archive", "attribute" } do
+      assert.equal(0, kit.count(backend, url, name), name)
+    end
+    assert.same({ purged = 230 }, statuses(engine))
+    local told = 0
+    for _, entry in ipairs(assert(engine:audit { by = "ann",
+      type = "purged", limit = 1000 })) do told = told + (entry and 1 or 0) end
+    assert.equal(220, told)
   end)
 
   it("never has them of somebody else", function()

@@ -8,10 +8,11 @@ local QUERY = { workflow = "t.one" }
 local ARCHIVED = { workflow = "t.one", archived = true }
 
 --- So many that have ended.
-local function ended(engine, n)
+---@param attributes? table
+local function ended(engine, n, attributes)
   assert(engine:load(kit.one()))
   local items = {}
-  for i = 1, n do items[i] = {} end
+  for i = 1, n do items[i] = { attributes = attributes } end
   local ids = assert(engine:start_many("t.one", items))
   assert(engine:run())
   return ids
@@ -59,6 +60,29 @@ kit.describe("instances that two change at once", function(backend)
       assert.equal(110, first.matched)
       assert.equal(0, count(backend, url, "agenda"))
       assert.equal(0, count(backend, url, "inbox"))
+    end)
+  end
+
+  --- What was purged but for its attributes is one thing to purge; that others
+  --- keep them again is none.
+  for _, other in ipairs { "purge", "keep" } do
+    it("lose their attributes to one: " .. other, function()
+      local engine, clock, url = backend.fresh { shards = 2 }
+      local rival = kit.rival(backend, url, clock)
+      ended(engine, 110, { colour = "red" })
+      assert(engine:bulk("purge", QUERY, { keep_attributes = true }))
+      local second
+      local first = assert(engine:bulk("purge", ARCHIVED, { by = "ann",
+        progress = function()
+          second = second or assert(rival:bulk("purge", ARCHIVED,
+            { by = "bob", keep_attributes = other == "keep" }))
+        end }))
+      local his = other == "purge" and 10 or 0
+      assert.same({ 110, 110 - his, 0, his },
+        { first.matched, first.done, first.refused, first.skipped })
+      assert.same({ his, his, 0, 0 }, { second.matched, second.done,
+        second.refused, second.skipped })
+      assert.equal(0, count(backend, url, "archive"))
     end)
   end
 

@@ -123,6 +123,8 @@ local MEANT = {
   { "task_list_due", "due .*due_at<", "a page of what is due" },
   { "prune_audit", "PRIMARY KEY %(shard=%? AND at<", "a batch, the oldest" },
   { "prune_audited", "PRIMARY KEY %(shard=%? AND at<", "what is that old" },
+  { "prune_left", "archive_purged .*purged_at<", "the same" },
+  { "prune_left_count", "archive_purged .*purged_at<", "the same" },
   { "prune_deleted", "deleted %(<expr>=%? AND id>", "the same" },
   { "prune_ended", "workflow .*status=%? AND id>%? AND id<%?%)", "a page of a "
     .. "status" },

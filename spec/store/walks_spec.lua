@@ -116,6 +116,10 @@ local MEANT = {
   { "health_page", "inbox_event by .*ROW", "the same" },
   { "prune_audit", "audit_pkey by .*at <=", "a batch, the oldest first" },
   { "prune_audited", "audit_pkey by .*at <=", "what is that old" },
+  { "prune_left", "archive_purged by .*purged_at <=", "a batch, the oldest "
+    .. "first" },
+  { "prune_left_count", "archive_purged by .*purged_at <=", "what is that "
+    .. "old" },
   { "prune_deleted", "instance_deleted", "a page of what was deleted" },
   { "prune_ended", "standing_pkey by .*instance >", "a page of a status" },
   { "prune_expired", "event_expires by .*<=", "what has expired" },

@@ -81,6 +81,56 @@ select id, updated_at,
    and status >= '' -- only: postgres
  order by id limit @max;
 
+-- name: prune_left
+-- args: @shard smallint, @before time, @max integer
+-- rows: id uuid
+-- Those that were purged by then, but for their attributes: whoever purges one
+-- of them, too, does so behind this.
+select id from pawl.archive
+       indexed by pawl_archive_purged -- only: sqlite
+ where shard + 0 = @shard and purged_at <= @before
+   and purged_at >= to_timestamp(0) -- only: postgres
+   and purged_at >= 0 -- only: sqlite
+ order by purged_at limit @max for update;
+
+-- name: prune_left_count
+-- args: like prune_left
+-- rows: n bigint
+select count(*) as n from (
+  select 1 from pawl.archive
+         indexed by pawl_archive_purged -- only: sqlite
+   where shard + 0 = @shard and purged_at <= @before
+     and purged_at >= to_timestamp(0) -- only: postgres
+     and purged_at >= 0 -- only: sqlite
+   limit @max) a;
+
+-- name: prune_attributes
+-- args: @shard smallint, @id uuid[]
+-- Of one that prune_left has locked.
+delete from pawl.attribute
+-- only: postgres
+  o using {{short_rows}}
+ cross join lateral (
+  select ctid as place from pawl.attribute
+   where shard = @shard and instance = s.id offset 0) g
+ where o.shard = @shard and o.ctid = g.place;
+-- only: sqlite
+ where shard = @shard and instance = @id;
+-- for all
+
+-- name: prune_archive
+-- args: like prune_attributes
+delete from pawl.archive
+-- only: postgres
+  o using {{short_rows}}
+ cross join lateral (
+  select ctid as place from pawl.archive
+   where shard = @shard and id = s.id offset 0) g
+ where o.shard = @shard and o.ctid = g.place;
+-- only: sqlite
+ where shard = @shard and id = @id;
+-- for all
+
 -- name: prune_audited
 -- args: @shard smallint, @before time, @max integer
 -- rows: n bigint

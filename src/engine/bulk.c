@@ -240,8 +240,8 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
   b->tell = progress;
   b->ud = ud;
   TRY(read_change(b, change, err));
-  TRY(pawl_walk_open(e, query, of->statuses, of->deleted, of->archived, &walk,
-                     err));
+  TRY(pawl_walk_open(e, query, of->statuses, of->deleted, of->archived,
+                     of->purged, &walk, err));
   pawl_walk_meant(walk, &of->statuses, &of->deleted, &of->archived);
   rc = change_all(b, walk, err);
   if (rc != PAWL_OK) tell_resumed(b, err);

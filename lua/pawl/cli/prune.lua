@@ -8,8 +8,8 @@ local term = require "pawl.cli.term"
 
 local patience = 40 -- seconds: a housekeeper that died is waited for
 
-local kinds = { "instances", "deleted", "outbox", "tasks", "audit",
-  "events", "revisions", "executors" }
+local kinds = { "instances", "deleted", "outbox", "tasks",
+  "attributes", "audit", "events", "revisions", "executors" }
 
 -- Why something stays, as people read it.
 local why = {
@@ -119,8 +119,9 @@ return {
     .. "--retain 30d is for instances, however they ended. By name it takes "
     .. "more: completed, failed, cancelled, deleted (since then), published "
     .. "(rows of the outbox; else 7d), tasks (that are over, of instances that "
-    .. "go on), audit (what no history tells: hand-overs of tasks, switched "
-    .. "workflows, purges), revisions (of hot-fixed workflows), executors "
+    .. "go on), attributes (of what was purged with keep_attributes, since "
+    .. "then; else for ever), audit (what no history tells: hand-overs of "
+    .. "tasks, switched workflows, purges), revisions (of hot-fixed workflows), executors "
     .. "(else 7d). What it names counts for all workflows, whatever they "
     .. "say.\n\n"
     .. "Instances stay while their parent lives, while children live that end "
@@ -142,6 +143,7 @@ return {
     { "pawl prune --retain 30d", "all that ended a month ago" },
     { "pawl prune --retain completed=7d,published=1d --json", "for programs" },
     { "pawl prune --retain completed=7d,archive", "out of the way, not gone" },
+    { "pawl prune --retain attributes=365d", "what outlived instances" },
     { "pawl prune --retain 30d --share 50", "beside workers, but not slowly" },
   },
   run = run,

@@ -226,6 +226,7 @@ function pawl.doctor(url, options) end
 ---@field deleted? number|string    since they were deleted, if that is sooner
 ---@field published? number|string  the outbox, since it was published; 7 days
 ---@field tasks? number|string      that are over, of instances that go on
+---@field attributes? number|string  that outlived their instance, since then
 ---@field audit? number|string      its entries that no history has
 ---@field revisions? number|string  of workflows, since another took their place
 ---@field executors? number|string  since their last heartbeat; 7 days
@@ -248,6 +249,7 @@ function pawl.doctor(url, options) end
 ---@field deleted pawl.Pruned
 ---@field outbox pawl.Pruned
 ---@field tasks pawl.Pruned
+---@field attributes pawl.Pruned  so many instances that were purged
 ---@field audit pawl.Pruned
 ---@field events pawl.Pruned
 ---@field revisions pawl.Pruned

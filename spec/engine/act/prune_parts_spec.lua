@@ -77,6 +77,83 @@ kit.describe("pruning what is beside instances", function(backend)
     assert.same({ nil, "notfound" }, { ok, err.code })
   end)
 
+  --- So many that have left their attributes, each ten of them.
+  local function left(n, options)
+    local engine, clock, url = backend.fresh(options)
+    assert(engine:load(kit.one(function(ctx)
+      for i = 1, 10 do ctx.attrs["a" .. i] = ctx.input.n end
+    end)))
+    local items = {}
+    for i = 1, n do items[i] = { input = { n = i } } end
+    local ids = assert(engine:start_many("t.one", items))
+    assert(engine:run())
+    assert(engine:bulk("purge", { workflow = "t.one" },
+      { keep_attributes = true, by = "ann" }))
+    assert.equal(10 * n, kit.count(backend, url, "attribute"))
+    return engine, clock, url, ids
+  end
+
+  it("takes attributes that outlived their instance, when asked to", function()
+    local engine, clock, url, ids = left(30, { shards = 2 })
+    clock:advance "3650d"
+    assert.same({}, removed(assert(engine:prune()))) -- for ever
+    local live = run(engine, "t.one", { n = 0 })
+    assert(engine:start("t.one", { n = 31 }))
+    assert(engine:run())
+    local archived = assert(engine:list { limit = 1 })[1].id
+    assert(engine:archive(archived))
+    local young = assert(engine:start("t.one", { n = 32 }))
+    assert(engine:run())
+    assert(engine:purge(young, { keep_attributes = true }))
+    local ask = { attributes = "9d", dry_run = true }
+    assert.same({ attributes = 30 }, removed(assert(engine:prune(ask))))
+    ask.dry_run, ask.limit = nil, 7
+    local report = assert(engine:prune(ask))
+    assert.same({ { attributes = 7 }, false },
+      { removed(report), report.finished })
+    ask.limit = nil
+    assert.same({ attributes = 23 }, removed(assert(engine:prune(ask))))
+    assert.same({}, removed(assert(engine:prune(ask))))
+    kit.refused("notfound", "no instance", nil, engine:get(ids[1]))
+    assert.truthy(assert(engine:get(young)).purged)
+    assert.truthy(assert(engine:get(archived)).archived)
+    assert.equal(0, assert(engine:get(live)).attributes.a1)
+    assert.equal(30, kit.count(backend, url, "attribute")) -- of three
+    assert.equal(2, kit.count(backend, url, "archive"))
+    assert.equal(ids[1], (assert(engine:start("t.one", { n = 1 },
+      { id = ids[1] })))) -- its id is free
+    assert.equal(30, #assert(engine:audit { type = "purged", by = "ann" }))
+  end)
+
+  it("takes attributes as workers are told to, and as nobody else", function()
+    local told = { retain = { attributes = "30d" } }
+    local engine, clock, url = left(5, told)
+    clock:advance "29d"
+    assert.same({}, removed(assert(engine:prune { retain = 0 })))
+    clock:advance "1d"
+    local rival = kit.rival(backend, url, clock)
+    assert.same({}, removed(assert(rival:prune { retain = 0 })))
+    assert(rival:tick())
+    assert.equal(50, kit.count(backend, url, "attribute"))
+    assert(kit.rival(backend, url, clock, told):tick()) -- a piece of it
+    assert.equal(0, kit.count(backend, url, "attribute"))
+  end)
+
+  it("takes attributes once, beside somebody who purges them", function()
+    local engine, clock, url = left(60)
+    local rival = kit.rival(backend, url, clock)
+    clock:advance "1d"
+    local pruned
+    local report = assert(engine:bulk("purge", { archived = true },
+      { progress = function()
+        pruned = pruned or assert(rival:prune { attributes = 0 })
+      end, limit = 20 }))
+    assert.same({ 20, 20 }, { report.matched, report.done })
+    assert.same({ attributes = 40 }, removed(pruned))
+    assert.equal(0, kit.count(backend, url, "archive"))
+    assert.equal(0, kit.count(backend, url, "attribute"))
+  end)
+
   it("takes what the audit alone has when that is asked for", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(samples.waiting()))

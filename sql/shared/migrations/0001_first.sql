@@ -1266,6 +1266,10 @@ create index archive_root on pawl.archive (shard, root, id)
 create index archive_workflow on pawl.archive (shard, workflow, id)
   where status >= '';
 create index archive_rest on pawl.archive ((shard + 0)) where rest;
+-- The condition always holds here, too, and keeps others off.
+create index archive_purged on pawl.archive ((shard + 0), purged_at)
+  where purged_at >= to_timestamp(0); -- only: postgres
+  where purged_at >= 0; -- only: sqlite
 
 -- only: postgres
 -- Who begins one with a key while its holder is archived waits for that, and

@@ -156,7 +156,7 @@ static int is_listed(const pawl_act_list *of, const subject *s) {
   return (of->statuses >> s->status & 1u) &&
          of->archived == (s->row.archived_at != 0) &&
          of->deleted == (s->row.deleted != 0) &&
-         !(s->row.archived_at && s->row.purge_at);
+         (of->purged || !(s->row.archived_at && s->row.purge_at));
 }
 
 static pawl_code fail_left(const pawl_id *id, pawl_error *err) {
@@ -990,7 +990,9 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
   *plan = (pawl_act_plan){
       .of = {.statuses = statuses_for(&c),
              .deleted = c.kind == UNDELETE,
-             .archived = c.kind == UNARCHIVE},
+             .archived = c.kind == UNARCHIVE,
+             .purged =
+                 c.kind == PURGE && !pawl_str_eqz(c.keep_attributes, "true")},
       .dry_run = c.dry_run,
       .alone = (c.kind & (KILL | PURGE | ARCHIVE | UNARCHIVE)) != 0,
       .has_request = request_of(&c) != NULL,

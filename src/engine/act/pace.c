@@ -22,6 +22,7 @@ static const struct {
     [PAWL_PACED_ARCHIVED] = {250, 32, 1000},
     [PAWL_PACED_OUTBOX] = {100, 8, 200},
     [PAWL_PACED_TASKS] = {25, 2, 100},
+    [PAWL_PACED_ATTRIBUTES] = {50, 4, 200},
     [PAWL_PACED_AUDIT] = {100, 8, 500},
     [PAWL_PACED_EVENTS] = {100, 8, 500},
     [PAWL_PACED_REVISIONS] = {10, 1, 100},

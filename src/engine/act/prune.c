@@ -6,6 +6,7 @@
  *               was cut short
  *   outbox      rows that were published
  *   tasks       that are over, of instances that go on
+ *   attributes  that have outlived their instance
  *   audit       entries of what no history has
  *   events      that have expired
  *   revisions   of versions that were hot-fixed since
@@ -500,6 +501,7 @@ static const stage stages[] = {{"instances", step_ended, 1},
                                {"deleted", step_deleted, 1},
                                {"outbox", pawl_sweep_outbox, 1},
                                {"tasks", pawl_sweep_tasks, 1},
+                               {"attributes", pawl_sweep_attributes, 1},
                                {"audit", pawl_sweep_audit, 1},
                                {"events", pawl_sweep_events, 1},
                                {"revisions", pawl_sweep_revisions, 0},

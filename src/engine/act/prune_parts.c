@@ -136,6 +136,64 @@ static int most_of(const pawl_sweep *w, pawl_paced of) {
       w, w->asked.dry_run ? INT32_MAX : pawl_pace_rows(w->e, of));
 }
 
+static pawl_code send_attributes(pawl_sweep *w, pawl_stmt stmt,
+                                 const pawl_id *ids, int n, pawl_error *err) {
+  pawl_args_begin(&w->e->args, stmt);
+  for (int i = 0; i < n; i++)
+    PAWL_PUT(&w->e->args, prune_attributes, .shard = w->at.shard,
+             .id = &ids[i]);
+  return pawl_store_send(w->e->store, &w->e->args, NULL, err);
+}
+
+/* Attributes, and what says whose they were. */
+static pawl_code take_attributes(pawl_sweep *w, int64_t before, int max,
+                                 int64_t *n, pawl_error *err) {
+  pawl_id ids[PAWL_SWEEP_PAGE];
+  pawl_rows rows;
+  int at;
+  pawl_code rc = PAWL_OK;
+
+  assert(max <= PAWL_SWEEP_PAGE);
+  TRY(pawl_pace_begin(w->e, PAWL_UNIT_OPEN, err));
+  TRY(PAWL_SEND(w->e->store, prune_left, &at, err, .shard = w->at.shard,
+                .before = before, .max = max));
+  pawl_store_rows(w->e->store, at, &rows);
+  const int found = rows.nrows;
+  for (int i = 0; i < found; i++) ids[i] = *pawl_read_prune_left(&rows, i).id;
+  if (found) {
+    TRY(send_attributes(w, PAWL_STMT_prune_attributes, ids, found, err));
+    TRY(send_attributes(w, PAWL_STMT_prune_archive, ids, found, err));
+  }
+  TRY(pawl_pace_commit(w->e, PAWL_PACED_ATTRIBUTES, found, err));
+  *n = found;
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(w->e->store);
+  return rc;
+}
+
+pawl_code pawl_sweep_attributes(pawl_sweep *w, int *done, pawl_error *err) {
+  const int64_t kept = pawl_sweep_kept(w->asked.attributes, w->ours.attributes,
+                                       -1),
+                before = w->now_us - kept;
+  const int max = w->asked.dry_run ? most_of(w, PAWL_PACED_ATTRIBUTES)
+                                   : page_of(w, PAWL_PACED_ATTRIBUTES);
+  pawl_rows rows;
+  int64_t n;
+
+  *done = 1;
+  if (kept < 0) return PAWL_OK;
+  if (w->asked.dry_run) {
+    MUST(PAWL_READ(w->e->store, prune_left_count, &rows, err,
+                   .shard = w->at.shard, .before = before, .max = max));
+    n = pawl_read_prune_left_count(&rows, 0).n;
+  } else {
+    MUST(take_attributes(w, before, max, &n, err));
+  }
+  pawl_sweep_removed(w, n);
+  *done = n < max || w->asked.dry_run;
+  return PAWL_OK;
+}
+
 pawl_code pawl_sweep_audit(pawl_sweep *w, int *done, pawl_error *err) {
   const int64_t kept = pawl_sweep_kept(w->asked.audit, w->ours.audit, -1),
                 before = w->now_us - kept;

@@ -1,8 +1,8 @@
 /* engine/act/sweep.h: what the stages of a sweep share, see prune.c.
  *
  *   prune.c         who sweeps, and instances
- *   prune_parts.c   what else goes: outbox, tasks, audit, events, revisions,
- *                   executors, the space of a file
+ *   prune_parts.c   what else goes: outbox, tasks, attributes, audit, events,
+ *                   revisions, executors, the space of a file
  *
  * Layer    engine/act; for these two files. */
 #ifndef PAWL_ENGINE_ACT_SWEEP_H
@@ -20,7 +20,8 @@ enum { PAWL_SWEEP_PAGE = 200 }; /* rows that are looked at together */
 
 #define PAWL_SWEPT(X) \
   X(retain)           \
-  PAWL_RETAINED(X) X(published) X(tasks) X(audit) X(revisions) X(executors)
+  PAWL_RETAINED(X)    \
+  X(published) X(tasks) X(attributes) X(audit) X(revisions) X(executors)
 
 typedef struct pawl_sweep_request {
   uint64_t is_given;
@@ -106,6 +107,7 @@ enum { PAWL_NTASK_ENDS = 4 };
   pawl_code pawl_sweep_##part(pawl_sweep *w, int *done, pawl_error *err);
 PAWL_SWEEP_STEP(outbox)
 PAWL_SWEEP_STEP(tasks)
+PAWL_SWEEP_STEP(attributes)
 PAWL_SWEEP_STEP(audit)
 PAWL_SWEEP_STEP(events)
 PAWL_SWEEP_STEP(revisions)

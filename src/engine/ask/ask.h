@@ -107,13 +107,14 @@ pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
  * where the query says so, each once, whatever becomes of those that were met,
  * and as far as its `limit`, or all. What is created while it goes on is not
  * met. `statuses`: bits of those that are meant unless the query names some;
- * `deleted`, `archived`: those that were, by default. Of what was purged but
- * for its attributes nothing is left to be changed: it is not met.
+ * `deleted`, `archived`: those that were, by default. `purged`: of what is
+ * archived also what was purged but for its attributes, of which nothing is
+ * left but for another purge.
  * PAWL_INVALID, also when it has no filter at all. */
 typedef struct pawl_walk pawl_walk;
 pawl_code pawl_walk_open(pawl_engine *e, pawl_str query, unsigned statuses,
-                         int deleted, int archived, pawl_walk **out,
-                         pawl_error *err);
+                         int deleted, int archived, int purged,
+                         pawl_walk **out, pawl_error *err);
 #define PAWL_WALK_PAGE 500
 /* *n: how many, at most max and PAWL_WALK_PAGE; 0: there are no more. */
 pawl_code pawl_walk_next(pawl_engine *e, pawl_walk *w, pawl_id *ids, int max,

@@ -502,13 +502,13 @@ struct pawl_walk {
 
 static pawl_code begin_walk(pawl_engine *e, pawl_walk *w, pawl_str query,
                             unsigned statuses, int deleted, int archived,
-                            pawl_error *err) {
+                            int purged, pawl_error *err) {
   const int64_t soon = pawl_engine_now(e) + NEW_US;
   pawl_filter *f = &w->f;
 
   if (statuses != PAWL_ALL_STATUSES) f->statuses = statuses;
   f->limit = INT64_MAX;
-  f->whole = 1;
+  f->whole = !purged;
   f->deleted = deleted;
   f->archived = archived;
   f->created_before = soon;
@@ -524,13 +524,14 @@ static pawl_code begin_walk(pawl_engine *e, pawl_walk *w, pawl_str query,
 }
 
 pawl_code pawl_walk_open(pawl_engine *e, pawl_str query, unsigned statuses,
-                         int deleted, int archived, pawl_walk **out,
-                         pawl_error *err) {
+                         int deleted, int archived, int purged,
+                         pawl_walk **out, pawl_error *err) {
   pawl_walk *w = pawl_realloc(&e->alloc, NULL, 0, sizeof *w);
 
   if (!w) return pawl_fail_memory(err);
   pawl_filter_init(e, &w->f);
-  pawl_code rc = begin_walk(e, w, query, statuses, deleted, archived, err);
+  pawl_code rc =
+      begin_walk(e, w, query, statuses, deleted, archived, purged, err);
   if (rc == PAWL_OK)
     *out = w;
   else

@@ -112,6 +112,7 @@ typedef enum pawl_paced {
   PAWL_PACED_ARCHIVED, /* the same, in the unit that archives them */
   PAWL_PACED_OUTBOX,
   PAWL_PACED_TASKS,
+  PAWL_PACED_ATTRIBUTES, /* of so many instances that were purged */
   PAWL_PACED_AUDIT,
   PAWL_PACED_EVENTS,
   PAWL_PACED_REVISIONS,
