@@ -1257,7 +1257,7 @@ typedef struct pawl_tick_stats {
   int64_t run_us;      /* handlers */
   int64_t commit_us;   /* what they did, stored */
   int64_t wait_us;     /* for locks that others held, whatever they were for */
-  int64_t rest_us;     /* looking, delivering, keeping house */
+  int64_t rest_us;     /* looking, delivering */
   int64_t unsaved;     /* commits that a power cut could take; see
                           PAWL_DURABLE_..., on PostgreSQL those since the last
                           pawl_save, at most */
@@ -1265,11 +1265,17 @@ typedef struct pawl_tick_stats {
   int64_t unwritten;   /* of those: what killing the process would take, too;
                           as long as they are there no other process can write
                           to the file */
-  int64_t reserved[5]; /* zero */
+  int64_t keep_us; /* keeping house: what is past its time, histories that are
+                      kept short, children that end, counters, heartbeats */
+  int64_t put_off; /* pieces of that for which it had no time: the next ticks
+                      go on */
+  int64_t reserved[3]; /* zero */
 } pawl_tick_stats;
 /* Claims, runs and commits until nothing is due or `budget_us` is spent (0:
  * one round). What it costs to claim, load, run and commit is measured, and
- * what would not fit any more is not begun; one handler is, at least. What was
+ * what would not fit any more is not begun; one handler is, at least. What it
+ * does besides has a quarter of the budget, and goes on in the next ticks; what
+ * found nothing left eight times in a row takes that quarter once. What was
  * claimed and not run stays held for the next tick (`held` less `waiting` of
  * the stats), which begins with it; it is given back by that one when it was
  * not run for a while, and before pawl_wait, whatever changes that instance or

@@ -25,6 +25,7 @@
  *   probe.fault(spec, fn)  see base/fault.h; nil: no faults. `fn` is called
  *     with the point's name where the action is `call`; an error that it
  *     raises is printed and ends the program. Without one the last one stays.
+ *   probe.row_cost(us)  of what a tick does besides steps; 0: as measured
  *   probe.shorten(n)  wherever there is keep_history it is n; 0: as it is
  *   probe.toy() -> {begin = n, ...}: calls of the third driver (toy.c), whose
  *     stores have URLs "toy:PATH" from when this module is loaded on
@@ -36,6 +37,7 @@
 
 #include "../../src/base/fault.h"
 #include "../../src/bind/lbox.h"
+#include "../../src/engine/common/chore.h"
 #include "../../src/engine/work/trim.h"
 #include "../../src/host/host.h"
 #include "../../src/store/drivers.h"
@@ -544,6 +546,11 @@ static int probe_fault(lua_State *L) {
   return 0;
 }
 
+static int probe_row_cost(lua_State *L) {
+  pawl_chore_pretend(luaL_checkinteger(L, 1));
+  return 0;
+}
+
 static int probe_shorten(lua_State *L) {
   pawl_trim_shorten(luaL_checkinteger(L, 1));
   return 0;
@@ -610,10 +617,15 @@ static const luaL_Reg store_methods[] = {
 };
 
 static const luaL_Reg probe_functions[] = {
-    {"open", probe_open},       {"sql", probe_sql},
-    {"fault", probe_fault},     {"statements", probe_statements},
-    {"count", store_count},     {"toy", probe_toy},
-    {"shorten", probe_shorten}, {NULL, NULL},
+    {"open", probe_open},
+    {"sql", probe_sql},
+    {"fault", probe_fault},
+    {"statements", probe_statements},
+    {"count", store_count},
+    {"toy", probe_toy},
+    {"shorten", probe_shorten},
+    {"row_cost", probe_row_cost},
+    {NULL, NULL},
 };
 
 PAWL_API int luaopen_pawl_probe(lua_State *L) {

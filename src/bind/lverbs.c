@@ -287,7 +287,7 @@ static void drop_instance_nulls(lua_State *L) {
 }
 
 static int push_stats(lua_State *L, const pawl_tick_stats *s) {
-  lua_createtable(L, 0, 14);
+  lua_createtable(L, 0, 15);
   pawl_bind_set_int(L, "claimed", s->claimed);
   pawl_bind_set_int(L, "steps", s->steps);
   pawl_bind_set_int(L, "commits", s->commits);
@@ -302,13 +302,15 @@ static int push_stats(lua_State *L, const pawl_tick_stats *s) {
   pawl_bind_set_int(L, "unsaved", s->unsaved);
   pawl_bind_set_int(L, "unwritten", s->unwritten);
   pawl_bind_set_seconds(L, "unsaved_for", s->unsaved_us);
-  lua_createtable(L, 0, 6);
+  pawl_bind_set_int(L, "put_off", s->put_off);
+  lua_createtable(L, 0, 7);
   pawl_bind_set_seconds(L, "claim", s->claim_us);
   pawl_bind_set_seconds(L, "load", s->load_us);
   pawl_bind_set_seconds(L, "run", s->run_us);
   pawl_bind_set_seconds(L, "commit", s->commit_us);
   pawl_bind_set_seconds(L, "wait", s->wait_us);
   pawl_bind_set_seconds(L, "rest", s->rest_us);
+  pawl_bind_set_seconds(L, "keep", s->keep_us);
   lua_setfield(L, -2, "spent");
   return 1;
 }

@@ -356,6 +356,20 @@ static pawl_code prune(pawl_engine *e, const pawl_tick_stats *stats,
   return pawl_engine_prune_piece(e, idle ? PRUNE_IDLE_US : PRUNE_BUSY_US, err);
 }
 
+/* What others have left: children that have to end with their parents; and what
+ * is past its time. */
+static pawl_code keep_house(pawl_engine *e, pawl_tick_stats *stats,
+                            pawl_error *err) {
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_KEEP);
+  int more = 0;
+  pawl_code rc = pawl_reach(e, &more, err);
+
+  if (more) stats->next_due_us = 0;
+  if (rc == PAWL_OK) rc = prune(e, stats, err);
+  (void)pawl_budget_spend(e, was);
+  return rc;
+}
+
 /* ---- what has not reached the disk ---- */
 
 /* May its commits be one transaction with those of the ticks before and after?
@@ -392,14 +406,12 @@ pawl_code pawl_engine_save(pawl_engine *e, pawl_error *err) {
   return pawl_durable_save(e, err);
 }
 
-/* Rounds first, then what others have left: children that have to end with
- * their parents; and what is past its time. */
+/* Rounds first, then the house. */
 pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
                            pawl_tick_stats *stats, pawl_error *err) {
   pawl_tick_stats own;
   pawl_error second;
   pawl_code rc = PAWL_OK, flushed;
-  int more = 0;
 
   assert(e->inside); /* pawl_engine_enter's */
   if (!stats) stats = &own;
@@ -413,10 +425,8 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
   if (budget_us > 0) pawl_aside_put(e);
 out:
   rc = pawl_rounds_end(e, rc, err);
-  if (pawl_refill_is_due(e)) stats->next_due_us = 0;
-  if (rc == PAWL_OK) rc = pawl_reach(e, &more, err);
-  if (more) stats->next_due_us = 0;
-  if (rc == PAWL_OK) rc = prune(e, stats, err);
+  if (pawl_refill_is_due(e) || e->deliver_more) stats->next_due_us = 0;
+  if (rc == PAWL_OK) rc = keep_house(e, stats, err);
   pawl_store_group(e->store, 0);
   flushed = flush(e, rc == PAWL_OK ? err : &second);
   if (rc == PAWL_OK) rc = flushed;
@@ -513,7 +523,7 @@ pawl_code pawl_engine_next_due(pawl_engine *e, int64_t *due_us,
                                pawl_error *err) {
   MUST(pawl_claim_peek(e, err));
   const int64_t next = pawl_rounds_next(e);
-  *due_us = next <= pawl_engine_now(e) ? 0 : next;
+  *due_us = next <= pawl_engine_now(e) || e->deliver_more ? 0 : next;
   return PAWL_OK;
 }
 

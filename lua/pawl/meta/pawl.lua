@@ -426,6 +426,7 @@ function Transaction:query(sql, ...) end
 ---@field unwritten integer    of those: what killing the process would take, too
 ---@field unsaved_for number   seconds since the first of them; 0: none
 ---@field over number         seconds that it took beyond its budget
+---@field put_off integer     pieces of keeping house left to the next ticks
 ---@field spent pawl.Spent    where its time went
 
 --- Seconds of a tick.
@@ -435,7 +436,9 @@ function Transaction:query(sql, ...) end
 ---@field run number     handlers
 ---@field commit number  what they did, stored
 ---@field wait number    for locks that others held, whatever they were for
----@field rest number    looking, delivering, keeping house
+---@field rest number    looking, delivering
+---@field keep number    keeping house: what is past its time, children that
+---                      end, histories kept short, counters, heartbeats
 
 --- What came of an instance.
 ---@class pawl.Outcome

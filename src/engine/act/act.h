@@ -221,10 +221,10 @@ pawl_code pawl_prune_check(pawl_engine *e, pawl_error *err);
 /* pawl_prune. */
 pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_filer *file,
                          pawl_str options, pawl_buf *out, pawl_error *err);
-/* A worker's piece of it, if one is due and nobody else is at it: about so
- * long, save that one unit is done. */
+/* A worker's piece of it, if one is due and nobody else is at it: about so long
+ * at most, save that one unit is done. It is a chore of its tick (chore.h). */
 pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, pawl_filer *file,
-                           int64_t budget_us, pawl_error *err);
+                           int64_t most_us, pawl_error *err);
 
 /* ---- outbox.c, tasks.c, transfer.c, workflows.c ---- */
 

@@ -30,12 +30,17 @@ static const struct {
     [PAWL_PACED_PAGES] = {250, 250, 250},
 };
 
-int pawl_pace_rows(const pawl_engine *e, pawl_paced of) {
+static int usual_rows(const pawl_engine *e, pawl_paced of) {
   return e->unit_rows[of] ? e->unit_rows[of] : sizes[of].first;
 }
 
+int pawl_pace_rows(const pawl_engine *e, pawl_paced of) {
+  const int rows = usual_rows(e, of);
+  return e->piece_rows && e->piece_rows < rows ? e->piece_rows : rows;
+}
+
 static void adapt(pawl_engine *e, pawl_paced of, int64_t n, int64_t took_us) {
-  int rows = pawl_pace_rows(e, of);
+  int rows = usual_rows(e, of);
 
   if (took_us > LONG_US)
     rows /= 2;
@@ -60,6 +65,7 @@ pawl_code pawl_pace_commit(pawl_engine *e, pawl_paced of, int64_t n,
   MUST(pawl_store_commit(e->store, err));
   const int64_t took_us = pawl_clock_mono() - e->unit_mono_us;
   if (took_us > e->longest_us) e->longest_us = took_us;
+  e->taken_rows += n;
   adapt(e, of, n, took_us);
   return PAWL_OK;
 }

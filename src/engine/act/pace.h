@@ -1,7 +1,8 @@
 /* engine/act/pace.h: housekeeping that keeps out of others' way.
  *
  * How much at once: what a transaction takes away is so much that it holds its
- * locks for about PAWL_UNIT_US, by what those before it took. How much of the
+ * locks for about PAWL_UNIT_US, by what those before it took; in a tick that
+ * has an end no more than fits in it (e->piece_rows). How much of the
  * time: behind its work a sweep rests, so that work is a share of the whole.
  * Beside instances that begin and end that is BUSY_SHARE of a hundred, in a
  * store where nothing does all of it, unless somebody has said.

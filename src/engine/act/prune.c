@@ -24,7 +24,7 @@
 
 #include "../../base/fault.h"
 #include "../../value/options.h"
-#include "../common/engine_struct.h"
+#include "../common/chore.h"
 #include "../common/find.h"
 #include "../common/time.h"
 #include "sweep.h"
@@ -35,6 +35,8 @@
 enum {
   ROWS_APART = 8,  /* of an instance, beside its history */
   LONG_ROWS = 200, /* one that has more is no part of a unit by itself */
+  MOST_ROWS = 1000,
+  SMALL_ROWS = 32, /* one that has fewer is, however little time there is */
   REST = 9         /* a worker works a tenth of its time */
 };
 
@@ -228,6 +230,9 @@ static pawl_code mark(sweep *w, const pawl_purgeable *p, pawl_error *err) {
 /* How many of the list one unit can take; what is needed takes nothing. */
 static int fit(const sweep *w, const pawl_purgeable *list, int n, int *takes) {
   const int room = pawl_pace_rows(w->e, PAWL_PACED_ROWS);
+  const int large = room < SMALL_ROWS  ? SMALL_ROWS
+                    : room > LONG_ROWS ? LONG_ROWS
+                                       : room;
   int64_t rows = 0;
   int i;
 
@@ -235,7 +240,7 @@ static int fit(const sweep *w, const pawl_purgeable *list, int n, int *takes) {
   for (i = 0; i < n && *takes < pawl_sweep_at_most(w, n); i++) {
     if (list[i].hold) continue;
     rows += list[i].rows;
-    if (rows > room && (*takes || list[i].rows > LONG_ROWS)) break;
+    if (rows > room && (*takes || list[i].rows > large)) break;
     ++*takes;
   }
   return i;
@@ -274,8 +279,9 @@ static pawl_code file_one(sweep *w, const pawl_purgeable *p, pawl_error *err) {
 
 static pawl_code file_some(sweep *w, pawl_purgeable *list, int n, int *used,
                            pawl_error *err) {
-  const int64_t until_mono = pawl_clock_mono() + PAWL_UNIT_US;
+  int64_t until_mono = pawl_clock_mono() + PAWL_UNIT_US;
 
+  if (until_mono > w->until_mono) until_mono = w->until_mono;
   if (n > FILED) n = FILED;
   MUST(pawl_purge_look(w->e, w->at.shard, list, n, err));
   for (*used = 0; *used < n && w->left; ++*used) {
@@ -330,6 +336,14 @@ static pawl_code remove_some(sweep *w, pawl_purgeable *list, int n, int *used,
   return (list[0].is_filed ? file_some : purge_some)(w, list, k, used, err);
 }
 
+/* So many are looked at together, by what rows they have at least. */
+static int instances_page(const sweep *w) {
+  const int n = w->e->piece_rows / ROWS_APART;
+  return !w->e->piece_rows || n > PAWL_SWEEP_PAGE ? PAWL_SWEEP_PAGE
+         : n > 0                                  ? n
+                                                  : 1;
+}
+
 static void add_candidate(const sweep *w, pawl_purgeable *list, int *n,
                           const pawl_prune_ended_row *row) {
   const version *v = version_of(w, row->workflow, row->version);
@@ -382,15 +396,16 @@ static pawl_code take_ended(sweep *w, const pawl_id *before, int *page_is_last,
                             pawl_error *err) {
   const pawl_retained end = (pawl_retained)w->at.status;
   const pawl_str code = pawl_strz(w->at.workflow);
+  const int page = instances_page(w);
   pawl_purgeable list[PAWL_SWEEP_PAGE];
   pawl_id last = w->at.after;
   pawl_rows rows;
   int n = 0, used = 0;
 
-  MUST(PAWL_READ(
-      w->e->store, prune_ended, &rows, err, .shard = w->at.shard,
-      .workflow = code, .status = pawl_strz(pawl_retained_names[end]),
-      .after = &w->at.after, .before = before, .max = PAWL_SWEEP_PAGE));
+  MUST(PAWL_READ(w->e->store, prune_ended, &rows, err, .shard = w->at.shard,
+                 .workflow = code,
+                 .status = pawl_strz(pawl_retained_names[end]),
+                 .after = &w->at.after, .before = before, .max = page));
   for (int k = 0; k < rows.nrows; k++) {
     const pawl_prune_ended_row row = pawl_read_prune_ended(&rows, k);
     int64_t kept = kept_of(w, code, row.version, end);
@@ -398,7 +413,8 @@ static pawl_code take_ended(sweep *w, const pawl_id *before, int *page_is_last,
     if (!row.deleted_at && has_passed(w, row.completed_at, kept))
       add_candidate(w, list, &n, &row);
   }
-  *page_is_last = rows.nrows < PAWL_SWEEP_PAGE;
+  w->looked += rows.nrows;
+  *page_is_last = rows.nrows < page;
   if (n) MUST(remove_some(w, list, n, &used, err));
   *page_is_last = move_on(w, list, n, used, &last, *page_is_last);
   return PAWL_OK;
@@ -465,6 +481,7 @@ static pawl_code finish_archived(sweep *w, int *all, pawl_error *err) {
 }
 
 static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
+  const int page = instances_page(w);
   pawl_buf keep = {.alloc = &w->e->alloc};
   pawl_purgeable list[PAWL_SWEEP_PAGE];
   pawl_id last = w->at.after;
@@ -475,9 +492,10 @@ static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
   TRY(finish_archived(w, &all, err));
   if (!all) goto out;
   TRY(PAWL_READ(w->e->store, prune_deleted, &rows, err, .shard = w->at.shard,
-                .after = &w->at.after, .max = PAWL_SWEEP_PAGE));
+                .after = &w->at.after, .max = page));
   TRY(PAWL_KEEP(prune_ended, &rows, &keep, err));
   const int nrows = rows.nrows;
+  w->looked += nrows;
   for (k = 0; k < nrows && gone && w->left; k++) {
     const pawl_prune_ended_row *row = &PAWL_KEPT(prune_ended, &keep)[k];
     if (row->purge_at) {
@@ -490,8 +508,7 @@ static pawl_code step_deleted(sweep *w, int *done, pawl_error *err) {
     last = *row->id;
   }
   if (n) TRY(remove_some(w, list, n, &used, err));
-  *done =
-      move_on(w, list, n, used, &last, k == nrows && nrows < PAWL_SWEEP_PAGE);
+  *done = move_on(w, list, n, used, &last, k == nrows && nrows < page);
 out:
   pawl_buf_deinit(&keep);
   return rc;
@@ -508,6 +525,7 @@ static const stage stages[] = {{"instances", step_ended, 1},
                                {"executors", pawl_sweep_executors, 0},
                                {"space", pawl_sweep_space, 0}};
 enum { NSTAGES = sizeof stages / sizeof *stages, SPACE = NSTAGES - 1 };
+_Static_assert(NSTAGES == (int)PAWL_NPACED, "each has a cost of its own");
 
 /* ---- going through them ---- */
 
@@ -569,18 +587,26 @@ static void read_place(const pawl_engine *e, pawl_str text, place *p) {
 
 /* ---- who does it ---- */
 
-/* *got: we have it, or have it on. `dead`: whose it may be taken from. */
+/* *got: we have it, or have it on. `dead`: whose it may be taken from. Nobody
+ * waits for the disk: what a power cut takes is manners. */
 static pawl_code take_from(sweep *w, const pawl_id *dead, int asked, int *got,
                            pawl_buf *place_of, pawl_error *err) {
   const pawl_process *self = &w->e->self;
   pawl_rows rows;
 
-  MUST(PAWL_WRITE(w->e->store, housekeeper_take, &rows, err,
-                  .executor = &w->e->executor, .host = pawl_strz(self->host),
-                  .boot = pawl_strz(self->boot),
-                  .space = pawl_strz(self->space), .pid = self->pid,
-                  .begun = self->begun, .dead = dead, .ttl_us = TTL_US,
-                  .asked = asked, .now = pawl_store_now(w->e->store)));
+  const pawl_housekeeper_take_args row = {.executor = &w->e->executor,
+                                          .host = pawl_strz(self->host),
+                                          .boot = pawl_strz(self->boot),
+                                          .space = pawl_strz(self->space),
+                                          .pid = self->pid,
+                                          .begun = self->begun,
+                                          .dead = dead,
+                                          .ttl_us = TTL_US,
+                                          .asked = asked,
+                                          .now = pawl_store_now(w->e->store)};
+
+  MUST(pawl_store_once_one(w->e->store, PAWL_UNIT_SOON,
+                           PAWL_STMT_housekeeper_take, &row, &rows, err));
   *got = rows.nrows > 0;
   if (!*got || !place_of) return PAWL_OK;
   pawl_buf_set(place_of, pawl_read_housekeeper_take(&rows, 0).place);
@@ -623,10 +649,13 @@ static pawl_code leave_house(sweep *w, const place *at, int64_t pause_us,
 
   if (at) write_place(at, &text);
   TRY(pawl_buf_check(&text, err));
-  TRY(PAWL_WRITE(w->e->store, housekeeper_leave, NULL, err,
-                 .executor = &w->e->executor, .pause_us = pause_us,
-                 .place = at ? pawl_buf_str(&text) : pawl_strz(""),
-                 .now = pawl_store_now(w->e->store)));
+  const pawl_housekeeper_leave_args row = {
+      .executor = &w->e->executor,
+      .pause_us = pause_us,
+      .place = at ? pawl_buf_str(&text) : pawl_strz(""),
+      .now = pawl_store_now(w->e->store)};
+  TRY(pawl_store_once_one(w->e->store, PAWL_UNIT_SOON,
+                          PAWL_STMT_housekeeper_leave, &row, NULL, err));
 out:
   pawl_buf_deinit(&text);
   return rc;
@@ -786,44 +815,97 @@ static int is_wanted(const pawl_engine *e) {
   return 0;
 }
 
-static pawl_code do_piece(sweep *w, int64_t budget_us, pawl_error *err) {
-  int64_t began = pawl_clock_mono();
-  pawl_error second;
-  pawl_code rc = PAWL_OK;
+/* As much as fits in what is left of the piece; its first step takes a row,
+ * however little that is. 0: there is no time for one. */
+static int rows_of_step(const sweep *w, int64_t left_us, int steps) {
+  const pawl_cost *cost = &w->e->sweep_costs[w->at.stage];
+  const int rows = pawl_cost_fits(cost, left_us, MOST_ROWS);
 
-  w->until_mono = began + budget_us;
-  do rc = step(w, err);
-  while (rc == PAWL_OK && !is_finished(w) && !w->e->interrupted &&
-         pawl_clock_mono() < w->until_mono);
-  int64_t took = pawl_clock_mono() - began;
+  return rows > 0 || steps ? rows : 1;
+}
+
+static pawl_code do_step(sweep *w, int rows, int64_t *took_us,
+                         pawl_error *err) {
+  pawl_cost *cost = &w->e->sweep_costs[w->at.stage];
+  const int64_t began = pawl_clock_mono(), before = w->e->taken_rows;
+
+  w->looked = 0;
+  w->e->piece_rows = rows;
+  const pawl_code rc = step(w, err);
+  w->e->piece_rows = 0;
+  const int64_t n = w->looked + w->e->taken_rows - before;
+  *took_us = pawl_chore_took(w->e, cost, n > 0 ? (int)n : 1, began);
+  return rc;
+}
+
+/* `fits`: it ends with the tick. */
+static pawl_code do_steps(sweep *w, int64_t left_us, int fits,
+                          pawl_error *err) {
+  int64_t took_us = 0;
+
+  for (int steps = 0; !is_finished(w) && !w->e->interrupted; steps++) {
+    const int rows = fits ? rows_of_step(w, left_us, steps) : 0;
+    if (fits ? !rows : steps && pawl_clock_mono() >= w->until_mono) break;
+    MUST(do_step(w, rows, &took_us, err));
+    left_us -= took_us;
+  }
+  return PAWL_OK;
+}
+
+static pawl_code do_piece(sweep *w, int64_t time_us, int fits,
+                          pawl_error *err) {
+  const int64_t began = pawl_clock_mono();
+  pawl_error second;
+
+  w->until_mono = began + time_us;
+  const pawl_code rc = do_steps(w, time_us, fits, err);
+  const int64_t took = pawl_clock_mono() - began;
   w->e->prune_mono_us = began + took + REST * took;
   if (is_finished(w)) w->e->prune_mono_us = began + SWEEP_EVERY_US;
-  pawl_code left = leave_house(w, is_finished(w) ? NULL : &w->at,
-                               is_finished(w) ? SWEEP_EVERY_US : 0,
-                               rc == PAWL_OK ? err : &second);
+  const pawl_code left = leave_house(w, is_finished(w) ? NULL : &w->at,
+                                     is_finished(w) ? SWEEP_EVERY_US : 0,
+                                     rc == PAWL_OK ? err : &second);
   return rc == PAWL_OK ? left : rc;
 }
 
-pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, pawl_filer *file,
-                           int64_t budget_us, pawl_error *err) {
-  sweep w = {.e = e, .take = take, .file = file};
-  pawl_buf place_of = {.alloc = &e->alloc};
-  count counts[NSTAGES];
+/* Who has it from where it was left. */
+static pawl_code sweep_on(sweep *w, int64_t time_us, int fits,
+                          pawl_error *err) {
+  pawl_buf place_of = {.alloc = &w->e->alloc};
+  const int64_t began = pawl_clock_mono();
   int got;
   pawl_code rc = PAWL_OK;
 
-  if (pawl_clock_mono() < e->prune_mono_us) return PAWL_OK;
-  e->prune_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
+  TRY(take_house(w, 0, &got, &place_of, err));
+  (void)pawl_chore_took(w->e, &w->e->sweep.cost, 1, began);
+  if (!got) goto out;
+  read_place(w->e, pawl_buf_str(&place_of), &w->at);
+  TRY(do_piece(w, time_us, fits, err));
+out:
+  pawl_buf_deinit(&place_of);
+  return rc;
+}
+
+pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, pawl_filer *file,
+                           int64_t most_us, pawl_error *err) {
+  sweep w = {.e = e, .take = take, .file = file};
+  const int64_t began = pawl_clock_mono();
+  count counts[NSTAGES];
+  pawl_code rc = PAWL_OK;
+
+  if (began < e->prune_mono_us) return PAWL_OK;
+  const int64_t house = 2 * (int64_t)pawl_cost_of(&e->sweep.cost, 1);
+  int64_t us = pawl_chore_time(e, &e->sweep, 2.0 * (double)house);
+  if (!us && is_wanted(e)) return PAWL_OK;
+  e->prune_mono_us = began + LOOK_EVERY_US;
   if (!is_wanted(e)) return PAWL_OK;
+  const int fits = us != PAWL_NEVER;
+  if (fits) us = us > house ? us - house : 0;
   init_request(&w.asked, &e->alloc);
   TRY(read_retain(e, &w.ours, err));
   init_sweep(&w, counts);
-  TRY(take_house(&w, 0, &got, &place_of, err));
-  if (!got) goto out;
-  read_place(e, pawl_buf_str(&place_of), &w.at);
-  TRY(do_piece(&w, budget_us, err));
+  TRY(sweep_on(&w, us < most_us ? us : most_us, fits, err));
 out:
-  pawl_buf_deinit(&place_of);
   pawl_buf_deinit(&w.versions);
   return rc;
 }

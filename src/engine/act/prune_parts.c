@@ -7,11 +7,12 @@
 
 #define KEPT_US (7 * 24 * 3600 * PAWL_SECOND) /* what nobody has said of */
 
+enum { CUT = 250 }; /* pages, by prune_cut */
+
 /* So many are looked at, and go. */
 static int page_of(const pawl_sweep *w, pawl_paced of) {
-  const int rows = pawl_pace_rows(w->e, of);
-  return pawl_sweep_at_most(w,
-                            rows < PAWL_SWEEP_PAGE ? rows : PAWL_SWEEP_PAGE);
+  const int rows = pawl_pace_rows(w->e, of), page = pawl_sweep_page(w);
+  return pawl_sweep_at_most(w, rows < page ? rows : page);
 }
 
 /* One statement, in a unit of its own: *n rows go. */
@@ -56,7 +57,7 @@ pawl_code pawl_sweep_outbox(pawl_sweep *w, int *done, pawl_error *err) {
   const int64_t by = w->now_us - pawl_sweep_kept(w->asked.published,
                                                  w->ours.published, KEPT_US);
   const pawl_id before = pawl_sweep_id_behind(by);
-  const int most = page_of(w, PAWL_PACED_OUTBOX);
+  const int most = page_of(w, PAWL_PACED_OUTBOX), page = pawl_sweep_page(w);
   pawl_buf keep = {.alloc = &w->e->alloc};
   pawl_rows rows;
   int which[PAWL_SWEEP_PAGE], n = 0, k;
@@ -64,7 +65,7 @@ pawl_code pawl_sweep_outbox(pawl_sweep *w, int *done, pawl_error *err) {
 
   TRY(PAWL_READ(w->e->store, prune_published, &rows, err, .shard = w->at.shard,
                 .after = &w->at.after, .after_seq = w->at.after_seq,
-                .before = &before, .max = PAWL_SWEEP_PAGE));
+                .before = &before, .max = page));
   TRY(PAWL_KEEP(prune_published, &rows, &keep, err));
   const pawl_prune_published_row *list = PAWL_KEPT(prune_published, &keep);
   for (k = 0; k < rows.nrows && n < most; k++) {
@@ -72,7 +73,8 @@ pawl_code pawl_sweep_outbox(pawl_sweep *w, int *done, pawl_error *err) {
     w->at.after_seq = list[k].seq;
     if (list[k].published_at && list[k].published_at <= by) which[n++] = k;
   }
-  *done = k == rows.nrows && rows.nrows < PAWL_SWEEP_PAGE;
+  w->looked += k;
+  *done = k == rows.nrows && rows.nrows < page;
   TRY(delete_outbox(w, list, which, n, err));
   pawl_sweep_removed(w, n);
 out:
@@ -109,6 +111,7 @@ static pawl_code take_tasks(pawl_sweep *w, int64_t by, int *over,
     else
       ids[n++] = *row.id;
   }
+  w->looked += rows.nrows;
   *over = rows.nrows < max;
   if (n && !w->asked.dry_run)
     MUST(pawl_purge_tasks(w->e, w->at.shard, ids, n, err));
@@ -295,6 +298,7 @@ pawl_code pawl_sweep_executors(pawl_sweep *w, int *done, pawl_error *err) {
 }
 
 pawl_code pawl_sweep_space(pawl_sweep *w, int *done, pawl_error *err) {
+  const int few = w->e->piece_rows && w->e->piece_rows < CUT;
   pawl_rows rows;
   int64_t pages = 0, bytes = 0;
   pawl_code rc = PAWL_OK;
@@ -308,12 +312,15 @@ pawl_code pawl_sweep_space(pawl_sweep *w, int *done, pawl_error *err) {
   *done = !pages || w->asked.dry_run;
   if (*done) return PAWL_OK;
   TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
-  TRY(pawl_store_send_one(w->e->store, PAWL_STMT_prune_cut, NULL, NULL, err));
+  TRY(pawl_store_send_one(w->e->store,
+                          few ? PAWL_STMT_prune_cut_few : PAWL_STMT_prune_cut,
+                          NULL, NULL, err));
   TRY(pawl_pace_commit(w->e, PAWL_PACED_PAGES, 0, err));
   MUST(pawl_store_once_one(w->e->store, PAWL_UNIT_READ, PAWL_STMT_prune_space,
                            NULL, &rows, err));
   if (rows.nrows) {
     const pawl_prune_space_row row = pawl_read_prune_space(&rows, 0);
+    w->looked += pages - row.pages;
     if (row.pages < pages)
       w->freed_bytes += bytes - row.pages * row.page_bytes;
     *done = row.pages >= pages; /* nothing can be cut */

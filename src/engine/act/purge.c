@@ -144,6 +144,7 @@ typedef struct going {
   pawl_stmt mark;   /* reads that row */
   int64_t since_us; /* by which it is known; 0: it was not read yet */
   int is_over;      /* it is not there any more */
+  int64_t taken;    /* rows: its time counts from the first on */
   int is_last;      /* the unit takes the instance itself: S1 */
 } going;
 
@@ -170,9 +171,19 @@ static pawl_code begin(pawl_engine *e, going *g, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* Tables that are empty already are passed whatever the time, or who has little
+ * of it would never come to the last. */
 static int may_go_on(const pawl_engine *e, const going *g) {
-  return !g->is_over && !pawl_pace_stops(e) &&
-         pawl_clock_mono() < g->until_mono;
+  if (g->is_over || pawl_pace_stops(e)) return 0;
+  if (!g->taken) return 1;
+  return pawl_clock_mono() < g->until_mono &&
+         (!e->piece_rows || g->taken < e->piece_rows);
+}
+
+static int most_rows(const pawl_engine *e, const going *g, pawl_paced of) {
+  const int rows = pawl_pace_rows(e, of);
+  const int64_t left = e->piece_rows - g->taken;
+  return e->piece_rows && left < rows ? (int)left : rows;
 }
 
 /* Takes at most so many: *n of them. */
@@ -186,6 +197,7 @@ static pawl_code take(pawl_engine *e, going *g, taking *some, pawl_paced of,
   *n = 0;
   TRY(begin(e, g, err));
   if (!g->is_over) TRY(some(e, g, max, n, err));
+  g->taken += *n;
   TRY(pawl_pace_commit(e, of, *n, err));
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
@@ -231,7 +243,7 @@ static pawl_code purge_table(pawl_engine *e, going *g, taking *some,
 
   do {
     if (!may_go_on(e, g)) return PAWL_OK;
-    max = pawl_pace_rows(e, PAWL_PACED_ROWS);
+    max = most_rows(e, g, PAWL_PACED_ROWS);
     MUST(take_batch(e, g, some, PAWL_PACED_ROWS, max, &n, err));
   } while (n >= max); /* fewer: those were the last */
   return PAWL_OK;
@@ -283,7 +295,7 @@ static pawl_code purge_own_tasks(pawl_engine *e, going *g, pawl_error *err) {
 
   while (n && may_go_on(e, g))
     MUST(take_batch(e, g, take_tasks, PAWL_PACED_TASKS,
-                    pawl_pace_rows(e, PAWL_PACED_TASKS), &n, err));
+                    most_rows(e, g, PAWL_PACED_TASKS), &n, err));
   return PAWL_OK;
 }
 

@@ -64,7 +64,14 @@ typedef struct pawl_sweep {
   pawl_buf versions;        /* of prune.c's struct version */
   pawl_sweep_count *counts; /* of each stage */
   int64_t freed_bytes;
+  int64_t looked; /* rows that the step under way has looked at */
 } pawl_sweep;
+
+/* So many rows a step reads together: what a piece has time for. */
+static inline int pawl_sweep_page(const pawl_sweep *w) {
+  const int rows = w->e->piece_rows;
+  return rows && rows < PAWL_SWEEP_PAGE ? rows : PAWL_SWEEP_PAGE;
+}
 
 /* Of the stage that it is at. */
 static inline pawl_sweep_count *pawl_sweep_count_of(pawl_sweep *w) {

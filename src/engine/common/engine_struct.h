@@ -75,20 +75,27 @@ typedef struct pawl_told {
 } pawl_told;
 
 /* What it takes to do something with n at once: averages that forget, and how
- * the time goes with n; see work/budget.h. */
+ * the time goes with n; see chore.h. */
 typedef struct pawl_cost {
   double n, us, nn, nus;
   int seen;
 } pawl_cost;
 
+/* What a tick does besides steps, a piece at a time. */
+typedef struct pawl_chore {
+  pawl_cost cost; /* of rows */
+  int put_off;    /* times in a row */
+} pawl_chore;
+
 /* What the time of a tick goes into. */
 typedef enum pawl_spent {
-  PAWL_SPENT_REST, /* looking, delivering, keeping house */
+  PAWL_SPENT_REST, /* looking, delivering */
   PAWL_SPENT_CLAIM,
   PAWL_SPENT_LOAD,
   PAWL_SPENT_RUN,
   PAWL_SPENT_COMMIT,
   PAWL_SPENT_WAIT, /* for others' locks, whatever they were for */
+  PAWL_SPENT_KEEP, /* keeping house: chores, and heartbeats */
   PAWL_NSPENT
 } pawl_spent;
 
@@ -103,6 +110,9 @@ typedef struct pawl_budget {
   pawl_spent on; /* what the time goes into now */
   int64_t since_mono_us, waited_us;
   int64_t spent_us[PAWL_NSPENT];
+  int is_on;         /* a tick is under way: chores go by it */
+  int64_t chores_us; /* what they took of it */
+  int put_off;       /* how many of them */
 } pawl_budget;
 
 /* What is taken away in units whose size goes by how long they take, see
@@ -180,6 +190,10 @@ struct pawl_engine {
   int64_t longest_us;         /* of units that took rows away */
   struct pawl_pace *pace;     /* of a sweep under way; NULL: it rests not */
   int64_t prune_mono_us;      /* no piece before that */
+  pawl_chore sweep;           /* a piece of it; its cost is of the house */
+  pawl_cost sweep_costs[PAWL_NPACED]; /* of rows, of each stage */
+  int64_t taken_rows;                 /* by all units so far */
+  int piece_rows; /* of the piece under way: a unit has no more; 0: no end */
   /* ---- work: held instances, slots.h ---- */
   struct pawl_held *held;
   int nheld_slots; /* made so far: what is never used costs no memory */
@@ -226,7 +240,9 @@ struct pawl_engine {
   int64_t beat_mono_us;    /* next heartbeat of that row */
   int64_t recover_mono_us; /* next look for dead neighbours */
   int64_t tidy_mono_us;    /* next look for events left behind */
+  int tidy_at;             /* what of that is done already, executors.c */
   int64_t counters_kept;   /* rows that were left when they were folded */
+  pawl_chore orphans, events, counters, waiters, answers;
   struct pawl_heartbeat *heartbeat; /* NULL: no helper thread was asked for */
   /* ---- running ---- */
   pawl_said result;
@@ -246,10 +262,15 @@ struct pawl_engine {
   int64_t await_look_us; /* when latches and leases are looked at again */
   struct pollfd *fds;    /* one for each slot and one for the store */
   struct pawl_held **fd_slots; /* whose they are */
+  /* ---- trim.c ---- */
+  pawl_chore trim;
+  pawl_id trims_owed[PAWL_SPIN_SLOTS]; /* put off, or not all of it done */
   /* ---- deliver.c ---- */
   int64_t deliver_mono_us; /* messages are looked for then; 0: at once, as a
                               commit wrote some */
   int deliver_pause;       /* one was kept: nothing before then */
+  int deliver_more;        /* there was no time for all */
+  int deliver_shard;       /* with which the next one begins */
   /* ---- relay.c ---- */
   struct pawl_relay *relay; /* NULL: never asked for */
   /* ---- apply.c, reach.c ---- */
@@ -258,6 +279,7 @@ struct pawl_engine {
   int ninboxes;            /* how many; 0: none */
   int holding;             /* some are held for their inboxes */
   int let_go_due;          /* one was let go that others had waked meanwhile */
+  pawl_chore ending;       /* children that have to end */
   int64_t reach_look_us;   /* next look for children that have to end; -1: at
                               once, as some were noted */
 };

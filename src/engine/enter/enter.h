@@ -77,7 +77,10 @@ pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal,
  * it once that is committed; what cannot be done is logged, and left to
  * pawl_signal_tidy. */
 void pawl_signal_post_held(pawl_engine *e);
-/* Routes what a process that died left behind, forgets what has expired. */
-pawl_code pawl_signal_tidy(pawl_engine *e, pawl_error *err);
+/* Routes what a process that died left behind in a shard, forgets what has
+ * expired there: up to `max`, or PAWL_TIDY_MOST. *did: how many. */
+enum { PAWL_TIDY_MOST = 500 };
+pawl_code pawl_signal_tidy(pawl_engine *e, int shard, int max, int *did,
+                           pawl_error *err);
 
 #endif

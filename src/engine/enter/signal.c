@@ -28,7 +28,7 @@
 #define DEFAULT_TTL_US (86400 * PAWL_SECOND)
 #define LEFT_AFTER_US (5 * PAWL_SECOND) /* nobody posts that long */
 #define LEFT_MAX 32                     /* of a shard, at once */
-#define PRUNE_MAX 500
+#define POSTED 8 /* as many are forgotten in the time that one takes */
 
 /* What it starts, when nobody waits for it. */
 typedef struct start_of {
@@ -798,30 +798,40 @@ void pawl_signal_post_held(pawl_engine *e) {
 }
 
 /* A process that died between storing an event and posting it has left it to
- * us. */
-static pawl_code tidy_shard(pawl_engine *e, int shard, pawl_error *err) {
+ * us. *did: `max`, when there may be more that can be posted. */
+static pawl_code post_all_left(pawl_engine *e, int shard, int max, int *did,
+                               pawl_error *err) {
+  const int most = max / POSTED < LEFT_MAX ? max / POSTED + 1 : LEFT_MAX;
   pawl_buf keep = {.alloc = &e->alloc};
   pawl_rows rows;
+  int n = 0;
   pawl_code rc = PAWL_OK;
 
   TRY(PAWL_READ(e->store, event_unposted, &rows, err, .shard = shard,
                 .age_us = LEFT_AFTER_US, .now = pawl_store_now(e->store),
-                .max = LEFT_MAX));
+                .max = most));
   TRY(PAWL_KEEP(event_unposted, &rows, &keep, err));
-  for (int i = 0; i < rows.nrows; i++) {
+  for (int i = 0, all = rows.nrows; i < all; i++) {
     rc = post_left(e, shard, &PAWL_KEPT(event_unposted, &keep)[i], err);
     if (rc == PAWL_UNREACHABLE) goto out;
     if (rc != PAWL_OK) /* the next one may do better */
       pawl_log_error(&e->log, PAWL_ERROR, "an event cannot be posted", err);
+    n += rc == PAWL_OK;
   }
-  TRY(PAWL_WRITE(e->store, event_prune, NULL, err, .shard = shard,
-                 .now = pawl_store_now(e->store), .max = PRUNE_MAX));
+  *did = n == most ? max : n * POSTED;
+  rc = PAWL_OK;
 out:
   pawl_buf_deinit(&keep);
   return rc;
 }
 
-pawl_code pawl_signal_tidy(pawl_engine *e, pawl_error *err) {
-  for (int s = 0; s < e->nshards; s++) MUST(tidy_shard(e, s, err));
+pawl_code pawl_signal_tidy(pawl_engine *e, int shard, int max, int *did,
+                           pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(post_all_left(e, shard, max, did, err));
+  MUST(PAWL_WRITE(e->store, event_prune, &rows, err, .shard = shard,
+                  .now = pawl_store_now(e->store), .max = max));
+  if (*did < rows.changed) *did = (int)rows.changed;
   return PAWL_OK;
 }

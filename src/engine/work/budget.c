@@ -5,45 +5,6 @@
 
 #include "../../rules/decide.h"
 
-#define FORGETS 8.0  /* a new time counts for an eighth */
-#define GUESS_US 200 /* what was never done takes that, and of each that */
-#define GUESS_EACH_US 50
-#define OUTLIER 4.0 /* times what was expected: a disk that was busy once */
-
-/* ---- what things cost ---- */
-
-/* Over the times that were measured: how much more one more of them takes. As
- * long as they were all alike, half of it is taken to be the same for any
- * number. */
-static double slope_of(const pawl_cost *c) {
-  const double spread = c->nn - c->n * c->n;
-  const double all = c->us / c->n;
-  double slope = spread > 0.25 ? (c->nus - c->n * c->us) / spread : all / 2;
-
-  if (slope < 0) slope = 0;
-  return slope < all ? slope : all;
-}
-
-void pawl_cost_add(pawl_cost *c, int n, int64_t us) {
-  double t = (double)us, w = 1 / FORGETS;
-
-  if (n < 1) return;
-  if (c->seen && t > OUTLIER * pawl_cost_of(c, n))
-    t = OUTLIER * pawl_cost_of(c, n) + 1;
-  if (!c->seen) w = 1;
-  c->seen = 1;
-  c->n += (n - c->n) * w;
-  c->us += (t - c->us) * w;
-  c->nn += ((double)n * n - c->nn) * w;
-  c->nus += (n * t - c->nus) * w;
-}
-
-double pawl_cost_of(const pawl_cost *c, int n) {
-  if (!c->seen) return GUESS_US + GUESS_EACH_US * n;
-  const double us = c->us + slope_of(c) * (n - c->n);
-  return us > 0 ? us : 0;
-}
-
 /* ---- a tick ---- */
 
 void pawl_budget_begin(pawl_engine *e, int64_t budget_us) {
@@ -57,7 +18,9 @@ void pawl_budget_begin(pawl_engine *e, int64_t budget_us) {
                          ? PAWL_NEVER
                          : mono + budget_us;
   b->is_short = budget_us > 0 && budget_us <= PAWL_FRAME_US;
-  b->claims = b->ran = b->planned = b->is_slow = 0;
+  b->claims = b->ran = b->planned = b->is_slow = b->put_off = 0;
+  b->is_on = 1;
+  b->chores_us = 0;
   b->on = PAWL_SPENT_REST;
   b->waited_us = counts.waited_us;
   memset(b->spent_us, 0, sizeof b->spent_us);
@@ -80,7 +43,7 @@ pawl_spent pawl_budget_spend(pawl_engine *e, pawl_spent on) {
 }
 
 int pawl_budget_is_over(const pawl_engine *e) {
-  return pawl_clock_mono() >= e->budget.until_mono_us;
+  return e->budget.is_on && pawl_clock_mono() >= e->budget.until_mono_us;
 }
 
 static double left_us(const pawl_engine *e) {
@@ -148,8 +111,11 @@ void pawl_budget_tell(pawl_engine *e, pawl_tick_stats *stats) {
   stats->commit_us = spent[PAWL_SPENT_COMMIT];
   stats->wait_us = spent[PAWL_SPENT_WAIT];
   stats->rest_us = spent[PAWL_SPENT_REST];
+  stats->keep_us = spent[PAWL_SPENT_KEEP];
+  stats->put_off = e->budget.put_off;
   const pawl_unsaved *u = pawl_store_unsaved(e->store);
   stats->unsaved = u->commits;
   stats->unwritten = u->unwritten;
   stats->unsaved_us = u->commits ? pawl_clock_mono() - u->since_mono_us : 0;
+  e->budget.is_on = 0;
 }

@@ -5,7 +5,7 @@
  * measured as it is done, and no more of it is begun than fits in what is left:
  * a claim takes as many as can be run behind it, a handler begins when its own
  * commit can still follow. One handler may begin whatever is left, or nothing
- * would ever be done.
+ * would ever be done. What a tick does besides goes by common/chore.h.
  *
  * A tick is short that has PAWL_FRAME_US or less: it is one of many, each of
  * which does a little of what is due.
@@ -18,6 +18,7 @@
 #ifndef PAWL_ENGINE_WORK_BUDGET_H
 #define PAWL_ENGINE_WORK_BUDGET_H
 
+#include "../common/chore.h"
 #include "slots.h"
 
 #define PAWL_FRAME_US (100 * 1000) /* who gives a tick more draws no frames */
@@ -42,14 +43,7 @@ int pawl_budget_fresh(const pawl_engine *e);
 int pawl_budget_is_tight(const pawl_engine *e);
 /* How long it took beyond its end; 0: it kept its word. */
 int64_t pawl_budget_over_us(const pawl_engine *e);
-/* What it was spent on, and by how much too much. */
+/* What it was spent on, and by how much too much. It is over then. */
 void pawl_budget_tell(pawl_engine *e, pawl_tick_stats *stats);
-
-/* ---- what things cost ---- */
-
-/* To do it with `n` took so long. */
-void pawl_cost_add(pawl_cost *c, int n, int64_t us);
-/* What it will take with `n`; a guess as long as it was never done. */
-double pawl_cost_of(const pawl_cost *c, int n);
 
 #endif

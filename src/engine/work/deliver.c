@@ -18,6 +18,7 @@
 #include "../common/time.h"
 #include "../common/wake.h"
 #include "../enter/enter.h"
+#include "budget.h"
 #include "claim.h"
 
 #define PAGE 64
@@ -449,24 +450,34 @@ static void log_kept(pawl_engine *e, const message *m, const pawl_error *why) {
                  "a message is kept and will be delivered later", &told);
 }
 
-/* One page, in order. What can never be delivered is told and dropped: behind
- * it others wait. All else that fails stays, and what is behind it; *kept when
- * that is no failure of the store as a whole. */
-static pawl_code deliver_page(pawl_engine *e, int shard, const message *page,
-                              int n, int *kept, pawl_error *err) {
-  pawl_error second;
-  pawl_code rc = PAWL_OK, last;
-  int done = 0;
+/* In order, as far as there is time, one at least: *done of them. What can
+ * never be delivered is told and dropped, as others wait behind it. */
+static pawl_code hand_over_some(pawl_engine *e, const message *page, int n,
+                                int *done, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
 
-  for (; done < n; done++) {
+  for (*done = 0; *done < n; ++*done) {
+    e->deliver_more = *done && pawl_budget_is_over(e);
+    if (e->deliver_more) break;
     *err = (pawl_error){0};
-    rc = hand_over(e, &page[done], err);
+    rc = hand_over(e, &page[*done], err);
     (void)PAWL_FAULT("engine.deliver.handed");
     if (rc == PAWL_OK) continue;
     if (!pawl_code_is_final(rc, err)) break;
     pawl_log_error(&e->log, PAWL_ERROR, "a message cannot be delivered", err);
     rc = PAWL_OK;
   }
+  return rc;
+}
+
+/* One page. What fails otherwise stays, and what is behind it; *kept when that
+ * is no failure of the store as a whole. */
+static pawl_code deliver_page(pawl_engine *e, int shard, const message *page,
+                              int n, int *kept, pawl_error *err) {
+  pawl_error second;
+  int done;
+  pawl_code rc = hand_over_some(e, page, n, &done, err), last;
+
   if (rc != PAWL_OK && rc != PAWL_INTERRUPTED && !pawl_code_is_transient(rc)) {
     log_kept(e, &page[done], err);
     *kept = 1;
@@ -485,7 +496,7 @@ static pawl_code deliver_shard(pawl_engine *e, int shard, pawl_buf *page,
   int n = PAGE, kept = 0;
   pawl_code rc;
 
-  while (n == PAGE && !kept) {
+  while (n == PAGE && !kept && !e->deliver_more) {
     MUST(list_page(e, shard, last, page, &n, err));
     const message *list = PAWL_KEPT(message_list, page);
     pawl_store_stay(e->store, 1); /* they are this store's, and no other's */
@@ -506,8 +517,13 @@ pawl_code pawl_deliver(pawl_engine *e, pawl_error *err) {
 
   assert(!e->deliver_pause || pawl_clock_mono() >= e->deliver_mono_us);
   e->deliver_mono_us = pawl_clock_mono() + DELIVER_EVERY_US;
-  e->deliver_pause = 0;
-  for (int s = 0; s < e->nshards; s++) TRY(deliver_shard(e, s, &page, err));
+  e->deliver_pause = e->deliver_more = 0;
+  for (int i = 0; i < e->nshards && !e->deliver_more; i++) {
+    const int s = (e->deliver_shard + i) % e->nshards;
+    TRY(deliver_shard(e, s, &page, err));
+    if (e->deliver_more) e->deliver_shard = (s + 1) % e->nshards;
+  }
+  if (e->deliver_more) e->deliver_mono_us = 0;
 out:
   if (rc != PAWL_OK && at_once && !e->deliver_pause) e->deliver_mono_us = 0;
   pawl_buf_deinit(&page);

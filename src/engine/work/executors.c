@@ -1,6 +1,9 @@
 /* Executors: who works on this store, and what the dead have left. */
 #include "executors.h"
 
+#include <stddef.h>
+
+#include "../common/chore.h"
 #include "../common/time.h"
 #include "../enter/enter.h"
 #include "quota.h"
@@ -45,25 +48,40 @@ static pawl_code beat(pawl_engine *e, pawl_error *err) {
                     .now = pawl_store_now(e->store));
 }
 
-/* A neighbour has gone without goodbye: what it held is due now. */
-static pawl_code recover(pawl_engine *e, const pawl_id *executor,
-                         pawl_error *err) {
+/* *more: there may be more in this shard. */
+static pawl_code free_orphans(pawl_engine *e, const pawl_id *executor,
+                              int shard, int max, int *more, pawl_error *err) {
+  const int64_t began = pawl_clock_mono();
   pawl_rows rows;
 
+  MUST(PAWL_WRITE(e->store, agenda_orphan, &rows, err, .shard = shard,
+                  .executor = executor, .horizon_us = PAWL_MAX_LEASE_US,
+                  .now = pawl_store_now(e->store), .max = max));
+  *more = rows.changed == max;
+  (void)pawl_chore_took(e, &e->orphans.cost, (int)rows.changed, began);
+  return PAWL_OK;
+}
+
+/* A neighbour has gone without goodbye: what it held is due now. *put_off: not
+ * all of it yet. */
+static pawl_code recover(pawl_engine *e, const pawl_id *executor, int *put_off,
+                         pawl_error *err) {
   for (int s = 0; s < e->nshards; s++) {
     for (int more = 1, rounds = 0; more && rounds < 1000; rounds++) {
-      MUST(PAWL_WRITE(e->store, agenda_orphan, &rows, err, .shard = s,
-                      .executor = executor, .horizon_us = PAWL_MAX_LEASE_US,
-                      .now = pawl_store_now(e->store), .max = PAGE));
-      more = rows.changed == PAGE;
+      const int max = pawl_chore_rows(e, &e->orphans, PAGE);
+      *put_off = !max;
+      if (*put_off) return PAWL_OK;
+      MUST(free_orphans(e, executor, s, max, &more, err));
     }
   }
   return PAWL_WRITE(e->store, executor_recovered, NULL, err, .id = executor,
                     .now = pawl_store_now(e->store));
 }
 
-/* Rule 10: leases of processes of this host that are gone end at once. */
-static pawl_code recover_neighbours(pawl_engine *e, pawl_error *err) {
+/* Rule 10: leases of processes of this host that are gone end at once, or as
+ * soon as there is time for all of them. */
+static pawl_code recover_neighbours(pawl_engine *e, int *put_off,
+                                    pawl_error *err) {
   pawl_buf keep = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
@@ -73,12 +91,13 @@ static pawl_code recover_neighbours(pawl_engine *e, pawl_error *err) {
       e->store, executor_local, &rows, err, .host = pawl_strz(e->self.host),
       .boot = pawl_strz(e->self.boot), .space = pawl_strz(e->self.space)));
   TRY(PAWL_KEEP(executor_local, &rows, &keep, err));
-  for (int k = 0, n = rows.nrows; k < n; k++) {
+  for (int k = 0, n = rows.nrows; k < n && !*put_off; k++) {
     const pawl_executor_local_row *row = &PAWL_KEPT(executor_local, &keep)[k];
     pawl_process other = e->self;
     other.pid = row->pid;
     other.begun = row->begun;
-    if (pawl_process_is_gone(&e->self, &other)) TRY(recover(e, row->id, err));
+    if (pawl_process_is_gone(&e->self, &other))
+      TRY(recover(e, row->id, put_off, err));
   }
 out:
   pawl_buf_deinit(&keep);
@@ -87,30 +106,75 @@ out:
 
 /* Counters that commits have written one behind the other are one again. Those
  * that are different stay: it is done when there are many more than those. */
-static pawl_code fold_counters(pawl_engine *e, pawl_error *err) {
+static pawl_code fold_counters(pawl_engine *e, int shard, int max, int *did,
+                               pawl_error *err) {
   pawl_rows rows;
+  int64_t kept = 0;
 
-  for (int s = 0; s < e->nshards; s++) {
-    MUST(PAWL_WRITE(e->store, counter_fold, &rows, err, .shard = s,
-                    .before = pawl_engine_now(e) - PAWL_COUNTED_US,
-                    .least = FOLD_LEAST + 2 * e->counters_kept,
-                    .max = FOLD_MOST));
-    if (!rows.nrows) continue;
-    const int64_t kept = pawl_read_counter_fold(&rows, 0).kept;
-    if (kept) e->counters_kept = kept;
+  MUST(PAWL_WRITE(e->store, counter_fold, &rows, err, .shard = shard,
+                  .before = pawl_engine_now(e) - PAWL_COUNTED_US,
+                  .least = FOLD_LEAST + 2 * e->counters_kept, .max = max));
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_counter_fold_row row = pawl_read_counter_fold(&rows, k);
+    kept += row.kept;
+    *did += (int)row.folded;
   }
+  if (kept) e->counters_kept = kept;
   return PAWL_OK;
 }
 
-/* Who waited and has gone without being told, and answers of long ago. */
-static pawl_code tidy_waiters(pawl_engine *e, pawl_error *err) {
-  for (int s = 0; s < e->nshards; s++) {
-    MUST(PAWL_WRITE(e->store, waiter_prune, NULL, err, .shard = s,
-                    .now = pawl_store_now(e->store), .max = PAGE));
-    MUST(PAWL_WRITE(e->store, published_prune, NULL, err, .shard = s,
-                    .before = pawl_engine_now(e) - ANSWER_US, .max = PAGE));
-  }
+/* Who waited, and has gone without being told. */
+static pawl_code forget_waiters(pawl_engine *e, int shard, int max, int *did,
+                                pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_WRITE(e->store, waiter_prune, &rows, err, .shard = shard,
+                  .now = pawl_store_now(e->store), .max = max));
+  *did = (int)rows.changed;
   return PAWL_OK;
+}
+
+/* What was answered long ago. */
+static pawl_code forget_answers(pawl_engine *e, int shard, int max, int *did,
+                                pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_WRITE(e->store, published_prune, &rows, err, .shard = shard,
+                  .before = pawl_engine_now(e) - ANSWER_US, .max = max));
+  *did = (int)rows.changed;
+  return PAWL_OK;
+}
+
+/* What is tidied up, of each shard one behind the other. */
+static const struct {
+  size_t chore;
+  int most;
+  pawl_code (*tidy)(pawl_engine *e, int shard, int max, int *did,
+                    pawl_error *err);
+} tidied[] = {
+    {offsetof(pawl_engine, events), PAWL_TIDY_MOST, pawl_signal_tidy},
+    {offsetof(pawl_engine, counters), FOLD_MOST, fold_counters},
+    {offsetof(pawl_engine, waiters), PAGE, forget_waiters},
+    {offsetof(pawl_engine, answers), PAGE, forget_answers}};
+enum { NTIDIED = sizeof tidied / sizeof *tidied };
+
+/* As far as there is time; the next tick goes on. What takes as much as it may
+ * at the most comes again with the next time. */
+static pawl_code tidy_some(pawl_engine *e, pawl_error *err) {
+  while (e->tidy_at < NTIDIED * e->nshards) {
+    const int i = e->tidy_at % NTIDIED;
+    pawl_chore *chore = (pawl_chore *)(void *)((char *)e + tidied[i].chore);
+    const int max = pawl_chore_rows(e, chore, tidied[i].most);
+    const int64_t began = pawl_clock_mono();
+    int did = 0;
+    if (!max) return PAWL_OK;
+    MUST(tidied[i].tidy(e, e->tidy_at / NTIDIED, max, &did, err));
+    (void)pawl_chore_took(e, &chore->cost, did > 0 ? did : 1, began);
+    if (did < max || max == tidied[i].most) e->tidy_at++;
+  }
+  e->tidy_at = 0;
+  e->tidy_mono_us = pawl_clock_mono() + TIDY_EVERY_US;
+  return pawl_quota_tidy(e, err);
 }
 
 /* The first look for neighbours comes with the first tick: whoever is started
@@ -130,17 +194,11 @@ pawl_code pawl_executor_housekeep(pawl_engine *e, pawl_error *err) {
     e->beat_mono_us = mono + e->config.heartbeat_us;
   }
   if (mono >= e->recover_mono_us) {
-    MUST(recover_neighbours(e, err));
-    e->recover_mono_us = mono + RECOVER_EVERY_US;
+    int put_off = 0;
+    MUST(recover_neighbours(e, &put_off, err));
+    if (!put_off) e->recover_mono_us = mono + RECOVER_EVERY_US;
   }
-  if (mono >= e->tidy_mono_us) {
-    e->tidy_mono_us = mono + TIDY_EVERY_US;
-    MUST(pawl_signal_tidy(e, err));
-    MUST(tidy_waiters(e, err));
-    MUST(fold_counters(e, err));
-    MUST(pawl_quota_tidy(e, err));
-  }
-  return PAWL_OK;
+  return mono >= e->tidy_mono_us ? tidy_some(e, err) : PAWL_OK;
 }
 
 pawl_code pawl_executor_stop(pawl_engine *e, pawl_error *err) {

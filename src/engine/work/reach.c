@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "../../base/fault.h"
+#include "../common/chore.h"
 #include "../common/time.h"
 #include "apply.h"
 
@@ -25,17 +26,17 @@ static pawl_code is_any_due(pawl_engine *e, int shard, int *any,
   return PAWL_OK;
 }
 
-/* A page of rows, put off (Y2); they outlive what is done about them. */
-static pawl_code take_page(pawl_engine *e, int shard, pawl_buf *page, int *n,
-                           pawl_error *err) {
+/* Up to `max` rows, put off (Y2); they outlive what is done about them. */
+static pawl_code take_page(pawl_engine *e, int shard, int max, pawl_buf *page,
+                           int *n, pawl_error *err) {
   pawl_rows rows;
   double pause = (double)LOOK_EVERY_US * (1 + pawl_engine_random(e));
 
   MUST(PAWL_WRITE(e->store, ending_take, &rows, err, .shard = shard,
-                  .pause_us = (int64_t)pause, .max = PAGE,
+                  .pause_us = (int64_t)pause, .max = max,
                   .now = pawl_store_now(e->store)));
   *n = rows.nrows;
-  assert(*n <= PAGE);
+  assert(*n <= max);
   return PAWL_KEEP(ending_take, &rows, page, err);
 }
 
@@ -70,35 +71,47 @@ static pawl_code end_one(pawl_engine *e, const pawl_id *id, pawl_error *err) {
   return rc == PAWL_UNREACHABLE ? rc : PAWL_OK;
 }
 
-static pawl_code reach_shard(pawl_engine *e, int shard, int *n,
-                             pawl_error *err) {
+static pawl_code end_some(pawl_engine *e, int shard, int max, int *n,
+                          pawl_error *err) {
   pawl_buf page = {.alloc = &e->alloc};
-  int any = 0, taken = 0;
+  const int64_t began = pawl_clock_mono();
   pawl_code rc = PAWL_OK;
 
-  TRY(is_any_due(e, shard, &any, err));
-  if (any) TRY(take_page(e, shard, &page, &taken, err));
-  *n += taken;
-  for (int k = 0; k < taken; k++) {
+  TRY(take_page(e, shard, max, &page, n, err));
+  for (int k = 0; k < *n; k++) {
     const pawl_ending_take_row *row = &PAWL_KEPT(ending_take, &page)[k];
     if (row->due) TRY(end_one(e, row->instance, err));
   }
-  if (taken) TRY(drop_done(e, shard, &page, taken, err));
+  if (*n) TRY(drop_done(e, shard, &page, *n, err));
+  (void)pawl_chore_took(e, &e->ending.cost, *n, began);
 out:
   pawl_buf_deinit(&page);
   return rc;
 }
 
+/* *more: there are some that were due; that are put off, perhaps. */
+static pawl_code reach_shard(pawl_engine *e, int shard, int *more,
+                             pawl_error *err) {
+  int any = 0, taken = 0;
+
+  MUST(is_any_due(e, shard, &any, err));
+  if (!any) return PAWL_OK;
+  const int max = pawl_chore_rows(e, &e->ending, PAGE);
+  if (max) MUST(end_some(e, shard, max, &taken, err));
+  if (!max || taken) *more = 1;
+  return PAWL_OK;
+}
+
 /* ---- all shards ---- */
 
-static pawl_code reach(pawl_engine *e, int *n, pawl_error *err) {
+static pawl_code reach(pawl_engine *e, int *more, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
-  *n = 0;
+  *more = 0;
   e->reach_look_us = pawl_engine_now(e) + LOOK_EVERY_US;
   for (int s = 0; s < e->nshards && rc == PAWL_OK; s++)
-    rc = reach_shard(e, s, n, err);
-  if (*n) e->reach_look_us = -1; /* behind a page there may be more */
+    rc = reach_shard(e, s, more, err);
+  if (*more) e->reach_look_us = -1; /* behind a page there may be more */
   return rc;
 }
 
@@ -109,13 +122,10 @@ static int must_look(pawl_engine *e) {
 }
 
 pawl_code pawl_reach(pawl_engine *e, int *more, pawl_error *err) {
-  int n;
-
   *more = 0;
   if (!must_look(e)) return PAWL_OK;
   if (PAWL_FAULT("engine.reach") == PAWL_FAULT_FAIL) return PAWL_OK;
-  pawl_code rc = reach(e, &n, err);
-  *more = n > 0;
+  pawl_code rc = reach(e, more, err);
   /* nothing is lost: the rows are there, and so is what they are for */
   return pawl_code_is_transient(rc) ? PAWL_OK : rc;
 }
@@ -123,9 +133,9 @@ pawl_code pawl_reach(pawl_engine *e, int *more, pawl_error *err) {
 void pawl_reach_all(pawl_engine *e) {
   pawl_error err;
   pawl_code rc = PAWL_OK;
-  int n;
+  int more;
 
-  while (rc == PAWL_OK && e->reach_look_us < 0) rc = reach(e, &n, &err);
+  while (rc == PAWL_OK && e->reach_look_us < 0) rc = reach(e, &more, &err);
   if (rc != PAWL_OK)
     pawl_log_error(&e->log, PAWL_WARN,
                    "children are left to a worker to be ended", &err);

@@ -22,7 +22,8 @@
 #include "slots.h"
 
 /* Behind a tick: takes the inboxes of what is due, as soon as something was
- * noted and now and then, a page at a time. *more: there is more. */
+ * noted and now and then, a page at a time, or fewer, where the tick has little
+ * time for that. *more: there is more. */
 pawl_code pawl_reach(pawl_engine *e, int *more, pawl_error *err);
 /* The same where no tick will follow: of all that was noted meanwhile, and of
  * what that leads to. What cannot be done is logged, and left to a worker. */

@@ -269,6 +269,13 @@ pawl_code pawl_rounds_run(pawl_engine *e, int whole, int may,
 
 /* ---- around them: counting, and giving back ---- */
 
+static pawl_code keep_house(pawl_engine *e, pawl_error *err) {
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_KEEP);
+  const pawl_code rc = pawl_executor_housekeep(e, err);
+  (void)pawl_budget_spend(e, was);
+  return rc;
+}
+
 pawl_code pawl_rounds_begin(pawl_engine *e, int64_t budget_us,
                             pawl_tick_stats *stats, pawl_error *err) {
   memset(stats, 0, sizeof *stats);
@@ -277,7 +284,7 @@ pawl_code pawl_rounds_begin(pawl_engine *e, int64_t budget_us,
   e->ask_all = 1;
   MUST(pawl_retell(e, err));
   MUST(pawl_claim_settle(e, err)); /* of who we were until now */
-  MUST(pawl_executor_housekeep(e, err));
+  MUST(keep_house(e, err));
   return pawl_await_look(e, err);
 }
 

@@ -7,6 +7,7 @@
 #include "../../rules/trim.h"
 #include "../common/pipeline.h"
 #include "../common/time.h"
+#include "budget.h"
 
 #define ROWS 256      /* that one unit looks at: some milliseconds of locks */
 #define BYTES 1000000 /* or so; of large values few rows have as many */
@@ -40,12 +41,35 @@ static int may_be_trimmed(const pawl_held *h) {
          s->status != PAWL_STATUS_SUSPENDED;
 }
 
+/* ---- what is owed ---- */
+
+/* Others may take its place: then it is looked at as who was never. */
+static pawl_id *place_of(pawl_engine *e, const pawl_held *h) {
+  return &e->trims_owed[pawl_id_home(&h->d.id) % PAWL_SPIN_SLOTS];
+}
+
+static int is_owed(pawl_engine *e, const pawl_held *h) {
+  return pawl_id_eq(place_of(e, h), &h->d.id);
+}
+
+/* It is put off, or there is more to be done than fits: it comes with its next
+ * commit, also when it is let go meanwhile. */
+static void owe(pawl_engine *e, const pawl_held *h, int owes) {
+  pawl_id *place = place_of(e, h);
+
+  if (owes)
+    *place = h->d.id;
+  else if (pawl_id_eq(place, &h->d.id))
+    *place = (pawl_id){{0}};
+}
+
 void pawl_trim_note(pawl_engine *e, pawl_held *h) {
   const int64_t was = h->d.seq, is = was + h->d.plan.nrecords;
 
   if (h->trims || !is_long(h, is) || !may_be_trimmed(h)) return;
   /* nobody has looked: not at each commit of one that waits in between */
-  if (h->trimmed < 0 && was / EACH_ROWS == is / EACH_ROWS && !shortened)
+  if (h->trimmed < 0 && was / EACH_ROWS == is / EACH_ROWS && !shortened &&
+      !is_owed(e, h))
     return;
   if (e->unit) return; /* its own transaction is open */
   h->trims = 1;
@@ -74,12 +98,12 @@ static pawl_code read_record(pawl_engine *e, pawl_held *h, look *k,
   return PAWL_OK;
 }
 
-static pawl_code read_rows(pawl_engine *e, const pawl_held *h, look *k,
-                           pawl_error *err) {
+static pawl_code read_rows(pawl_engine *e, const pawl_held *h, int max,
+                           look *k, pawl_error *err) {
   pawl_rows r;
 
   MUST(PAWL_READ(e->store, history_old, &r, err, PAWL_SLOT_MEMBERS(h),
-                 .after = h->trimmed, .upto = h->d.seq - kept(h), .max = ROWS,
+                 .after = h->trimmed, .upto = h->d.seq - kept(h), .max = max,
                  .bytes = BYTES));
   MUST(PAWL_KEEP(history_old, &r, &k->rows, err));
   k->n = r.nrows;
@@ -174,7 +198,8 @@ out:
   return rc;
 }
 
-static pawl_code trim(pawl_engine *e, pawl_held *h, pawl_error *err) {
+static pawl_code trim(pawl_engine *e, pawl_held *h, int max, pawl_error *err) {
+  const int64_t began = pawl_clock_mono();
   size_t size = sizeof(look);
   look *k = pawl_calloc(&e->alloc, size);
   pawl_code rc = PAWL_OK;
@@ -183,8 +208,9 @@ static pawl_code trim(pawl_engine *e, pawl_held *h, pawl_error *err) {
   k->record.alloc = k->rows.alloc = &e->alloc;
   TRY(read_record(e, h, k, err));
   if (!is_long(h, h->d.seq + h->d.plan.nrecords)) goto out;
-  TRY(read_rows(e, h, k, err));
+  TRY(read_rows(e, h, max, k, err));
   if (k->n) TRY(trim_rows(e, h, k, err));
+  (void)pawl_chore_took(e, &e->trim.cost, k->n, began);
 out:
   pawl_buf_deinit(&k->record);
   pawl_buf_deinit(&k->rows);
@@ -195,10 +221,18 @@ out:
 /* Nobody knows whether a unit happened whose answer is lost: the next look
  * tells. */
 static pawl_code try_trim(pawl_engine *e, pawl_held *h, pawl_error *err) {
+  const int max = pawl_chore_rows(e, &e->trim, ROWS);
   pawl_error why;
-  pawl_code rc = trim(e, h, &why);
 
-  if (rc == PAWL_OK) return rc;
+  owe(e, h, !max);
+  if (!max) return PAWL_OK;
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_KEEP);
+  const pawl_code rc = trim(e, h, max, &why);
+  (void)pawl_budget_spend(e, was);
+  if (rc == PAWL_OK) {
+    owe(e, h, max < ROWS && is_long(h, h->d.seq + h->d.plan.nrecords));
+    return rc;
+  }
   h->trimmed = -1;
   if (rc == PAWL_UNREACHABLE) {
     if (err) *err = why;

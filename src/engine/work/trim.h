@@ -3,7 +3,8 @@
  * Whoever holds an instance takes old rows away, in front of a commit that
  * makes its history long enough: then the lease is there for certain, also of
  * an instance that waits again with each commit. A unit of its own, of a
- * bounded number of rows, under the lease; one that fails or is killed has
+ * bounded number of rows, and of as many as the tick has time for
+ * (common/chore.h), under the lease; one that fails or is killed has
  * done nothing, and the next commits take it up. What is left in rows that
  * were looked at, and what may go, says rules/trim.h.
  *
