@@ -447,8 +447,10 @@ typedef struct pawl_config {
   const char *retain;       /* JSON, the durations of pawl_prune's options: how
                               long what has ended is kept, where a definition
                               does not say; then ticks prune. Nothing is */
-  int64_t busy_us;          /* SQLite: for how long a call waits for others
-                              who hold the file; less than 0: never, then it is
+  int64_t busy_us;          /* SQLite: for how long a call waits in all for
+                              others who hold the file (one of many transactions
+                              for each, and so a tick of more than 100 ms for
+                              each round); less than 0: never, then it is
                               PAWL_BUSY and nothing is lost; 5 s */
   int64_t flush_us;         /* how long a commit may wait for the disk in
                               PAWL_DURABLE_GROUPED, and for the file; 1 s */

@@ -94,6 +94,60 @@ kit.describe("an engine that never waits for others", function(backend)
     assert(engine:load(kit.timer()))
   end)
 
+  --- One that has several transactions, each of which asks for the lock, and
+  --- asks again.
+  it("waits once for so long, however often it asks in one call", function()
+    local engine, clock, url = backend.fresh { busy = 0.2 }
+    assert(engine:load(kit.one()))
+    local old = assert(engine:start "t.one")
+    assert(engine:tick())
+    local id, due = assert(engine:start "t.one"), assert(engine:start "t.one")
+    held(url, clock, function()
+      for _, call in ipairs {
+        function() return engine:tick(0.002) end,
+        function() return engine:tick(1) end,
+        function() return engine:tick() end,
+        function() return engine:tick_instance(due, 0.002) end,
+        function() return engine:start "t.one" end,
+        function() return engine:start_many("t.one", { {}, {} }) end,
+        function() return engine:signal { name = "x", key = "k" } end,
+        function() return engine:cancel(id) end,
+        function() return engine:delete(old) end,
+        function() return engine:prune { retain = 0 } end,
+      } do
+        local before = engine:count().waited
+        local answer, err = call()
+        local waited = engine:count().waited - before
+        if not answer then assert.equal("busy", err.code, tostring(err)) end
+        -- and a sleep, of a machine that others use
+        assert.is_true(waited >= (answer and 0 or 0.19) and waited < 0.3,
+          waited)
+      end
+    end)
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  --- The lock comes and goes: what was waited for one is gone for the next.
+  it("has waited in vain once it waited so long for several", function()
+    local engine, clock, url = backend.fresh { busy = 0.2 }
+    local store
+    assert(engine:load(kit.one(function()
+      store = kit.store(url, clock)
+      assert(store:begin "batch") -- behind the claim
+    end)))
+    assert(engine:start "t.one")
+    local before = engine:count().waited
+    local stats, err = engine:tick(0.05)
+    assert.is_nil(stats)
+    assert.equal("busy", err.code)
+    local waited = engine:count().waited - before
+    assert.is_true(waited >= 0.19 and waited < 0.3, waited)
+    store:rollback()
+    assert(engine:run())
+    assert.equal(1, #assert(engine:list { status = "completed" }))
+  end)
+
   it("opens no store that is held, nor waits for it", function()
     local _, clock, url = backend.fresh()
     held(url, clock, function()

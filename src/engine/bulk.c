@@ -134,6 +134,7 @@ static pawl_code change_page(bulk *b, const pawl_id *ids, int n,
 
   for (int k = 0; k < n && !b->stopped; k += step) {
     const int few = n - k < step ? n - k : step;
+    pawl_store_call(b->e->store);
     MUST(alone ? change_one(b, &ids[k], err)
                : change_few(b, &ids[k], few, err));
   }

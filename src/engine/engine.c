@@ -246,6 +246,7 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_wake_close(e, ours); /* what closing leaves is not ours to run */
   if (ours) pawl_heartbeat_close(e->heartbeat);
   e->heartbeat = NULL; /* what is decided again below runs without it */
+  if (ours && e->store) pawl_store_call(e->store);
   if (ours && e->store) pawl_store_take_back(e->store);
   while (ours && e->store && pawl_store_held(e->store))
     pawl_store_held_rollback(e->store);
@@ -301,6 +302,7 @@ pawl_code pawl_engine_enter(pawl_engine *e, pawl_error *err) {
         "an engine cannot be called from inside one of its own handlers or "
         "callbacks");
   e->inside = 1;
+  pawl_store_call(e->store);
   pawl_store_take_back(e->store);
   pawl_aside_undone(e);
   return PAWL_OK;

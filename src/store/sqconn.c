@@ -144,7 +144,18 @@ static uint32_t roll(pawl_sqconn *c) { /* xorshift64*: only to spread sleeps */
 static void sleep_for(pawl_sqconn *c, int64_t us) {
   const int64_t began = pawl_clock_mono();
   pawl_sleep_us(us);
-  c->options->counts->waited_us += pawl_clock_mono() - began;
+  const int64_t slept = pawl_clock_mono() - began;
+  c->options->counts->waited_us += slept;
+  c->options->call_us += slept;
+}
+
+/* For how long it still waits: a call waits busy_us in all, however many units
+ * it has. */
+static int64_t patience(const pawl_sqconn *c) {
+  const pawl_driver_options *o = c->options;
+  const int64_t left = o->busy_us - (o->has_calls ? o->call_us : 0);
+
+  return left > 0 ? left : 0;
 }
 
 /* 0.2 to 1 ms, growing to about 5: SQLite's own busy_timeout sleeps longer
@@ -192,11 +203,11 @@ static int on_busy(void *ud, int tries) {
   pawl_sqconn *c = ud;
   if (c->no_waiting) return 0;
   set_waiting(c, 1);
-  if (!c->options->busy_us) return 0;
-  if (tries == 0)
+  if (tries == 0) {
     c->busy_since = pawl_clock_mono();
-  else if (pawl_clock_mono() - c->busy_since > c->options->busy_us)
-    return 0;
+    c->busy_for = patience(c);
+  }
+  if (pawl_clock_mono() - c->busy_since >= c->busy_for) return 0;
   sleep_a_little(c, tries);
   return 1;
 }
@@ -222,7 +233,8 @@ static pawl_code lock_beside(pawl_sqconn *c, int64_t limit_us,
 }
 
 static int64_t at_most(const pawl_sqconn *c, int64_t us) {
-  return us < c->options->busy_us ? us : c->options->busy_us;
+  const int64_t left = patience(c);
+  return us < left ? us : left;
 }
 
 static void unlock_beside(pawl_sqconn *c) {
@@ -598,7 +610,7 @@ static int try_wal(pawl_sqconn *c, int *is_wal) {
 /* Turning a new file into WAL mode needs all of it: SQLite does not ask the
  * busy handler then, because two that wait would wait for ever. */
 static pawl_code set_wal(pawl_sqconn *c, pawl_error *err) {
-  int64_t deadline = pawl_clock_mono() + c->options->busy_us;
+  int64_t deadline = pawl_clock_mono() + patience(c);
   int rc, is_wal = 0;
   for (int tries = 0; (rc = try_wal(c, &is_wal)) != SQLITE_ROW; tries++) {
     if ((rc & 0xff) != SQLITE_BUSY || pawl_clock_mono() > deadline)
@@ -687,7 +699,7 @@ static pawl_code fail_moving(const pawl_sqconn *c, pawl_error *err) {
  * file that stands still, though it was opened as one that does not. */
 static pawl_code begin_reading(pawl_sqconn *c, int64_t *version,
                                pawl_error *err) {
-  int64_t deadline = pawl_clock_mono() + c->options->busy_us;
+  int64_t deadline = pawl_clock_mono() + patience(c);
   pawl_code rc = PAWL_OK;
   MUST(prepare_steering(c, DATA_VERSION, err));
   MUST(steer(c, BEGIN_READ, err));
@@ -778,7 +790,7 @@ static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
   c->locks_commits = sqlite3_libversion_number() < SAFE_VERSION;
   if (c->locks_commits)
     MUST(pawl_sqconn_exec(c, "pragma cache_spill=off", err));
-  MUST(lock_beside(c, c->options->busy_us, err));
+  MUST(lock_beside(c, patience(c), err));
   rc = set_vacuum(c, err);
   if (rc == PAWL_OK) rc = set_wal(c, err);
   if (rc == PAWL_OK) rc = forget_counts(c, 0, err);
@@ -925,7 +937,7 @@ static void disconnect(pawl_sqconn *c) {
 
 /* Whoever opens or closes the file meanwhile changes how it is read. */
 static pawl_code connect_to_read(pawl_sqconn *c, pawl_error *err) {
-  int64_t deadline = pawl_clock_mono() + c->options->busy_us;
+  int64_t deadline = pawl_clock_mono() + patience(c);
   pawl_code rc;
   for (int tries = 0;; tries++) {
     MUST(pawl_reading_find(c->path, &c->reading, err));
@@ -1152,7 +1164,7 @@ static pawl_code commit_write(pawl_sqconn *c, int unit, pawl_error *err) {
   assert(!c->reading); /* R3 */
   if (!c->group.is_open) (void)PAWL_FAULT("commit.before");
   MUST(pawl_sqconn_check_place(c, err));
-  MUST(lock_beside(c, c->options->busy_us, err));
+  MUST(lock_beside(c, patience(c), err));
   pawl_code rc = try_commit(c, err);
   if (rc == PAWL_OK) {
     c->made_room = 0;
@@ -1223,7 +1235,7 @@ pawl_code pawl_sqconn_whole_begin(pawl_sqconn *c, pawl_error *err) {
 
 pawl_code pawl_sqconn_whole_lock(pawl_sqconn *c, pawl_error *err) {
   set_waiting(c, 0);
-  return lock_beside(c, c->options->busy_us, err);
+  return lock_beside(c, patience(c), err);
 }
 
 /* The log has as many pages as the store: it is not to stay so long. */

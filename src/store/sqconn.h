@@ -82,6 +82,7 @@ typedef struct pawl_sqconn {
   int64_t page_bytes;
   int64_t wal_pages, checkpoint_pages; /* pages there, next checkpoint at */
   int64_t busy_since;                  /* monotonic */
+  int64_t busy_for;                    /* waits so long */
   int no_waiting;
   uint64_t dice;
   int64_t seen_version;   /* data_version when last looked at */

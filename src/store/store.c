@@ -613,6 +613,17 @@ int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,
   return answered;
 }
 
+void pawl_store_call(pawl_store *store) {
+  store->options.has_calls = 1;
+  store->options.call_us = 0;
+}
+
+int pawl_store_is_patient(const pawl_store *store) {
+  return store->options.busy_us > 0 &&
+         (!store->options.has_calls ||
+          store->options.call_us < store->options.busy_us);
+}
+
 int pawl_store_may_repeat(pawl_code rc, int *tries) {
   assert(*tries >= 0);
   if ((rc != PAWL_UNREACHABLE && rc != PAWL_BUSY) || *tries == 2) return 0;

@@ -130,6 +130,11 @@ pawl_code pawl_store_once_one(pawl_store *store, int unit, pawl_stmt stmt,
 /* The value for a statement's @now: the injected or the host's time; 0, which
  * is null there, where the database's own clock is used. */
 int64_t pawl_store_now(const pawl_store *store);
+/* A call begins, or a round of one that has many: all that it waits for others
+ * who hold a SQLite file is one busy_us together. Without it each unit may. */
+void pawl_store_call(pawl_store *store);
+/* Would it wait any more? */
+int pawl_store_is_patient(const pawl_store *store);
 /* Holds one transaction open, for as long as its user likes: until it is
  * committed or rolled back every unit is a part of it, all or nothing by a
  * savepoint, and is committed with it. Held again inside, it is a savepoint of

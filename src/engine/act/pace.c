@@ -116,6 +116,7 @@ static pawl_code rest_until(pawl_engine *e, struct pawl_pace *p,
 pawl_code pawl_pace_rest(pawl_engine *e, pawl_error *err) {
   struct pawl_pace *p = e->pace;
 
+  if (!e->piece_rows) pawl_store_call(e->store);
   if (!p) return PAWL_OK;
   MUST(look(e, p, err));
   const int64_t began = pawl_clock_mono();

@@ -47,8 +47,9 @@ struct pawl_pace {
 /* Until pawl_pace_leave e's sweep rests, as asked. */
 void pawl_pace_enter(pawl_engine *e, struct pawl_pace *p);
 void pawl_pace_leave(pawl_engine *e);
-/* Where nothing is open: rests for what was done since the last rest. Nothing
- * without a pace. pawl_interrupt ends it. */
+/* Where nothing is open: rests for what was done since the last rest. Without a
+ * pace it says no more than that a round begins (pawl_store_call).
+ * pawl_interrupt ends it. */
 pawl_code pawl_pace_rest(pawl_engine *e, pawl_error *err);
 /* Is what is under way to be left half-way? Only who has a pace can be asked
  * to. */

@@ -199,6 +199,7 @@ out:
 static pawl_code walk(pawl_engine *e, transfer *m, pawl_error *err) {
   for (; m->shard < e->nshards; m->shard++) {
     for (m->over = 0; !m->over;) {
+      pawl_store_call(e->store);
       MUST(load_page(e, m, err));
       for (int k = 0; k < m->n; k++) MUST(look_at(e, m, k, err));
       if (m->n) m->after = m->ids[m->n - 1];

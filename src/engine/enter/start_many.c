@@ -426,6 +426,7 @@ static pawl_code write_all(many *m, pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
   for (size_t at = 0, next; at < m->nitems; at = next) {
+    pawl_store_call(m->e->store);
     TRY(take_batch(m, at, &next, err));
     TRY(write_batch(m, &refused, err));
     if (refused && !m->asked && m->head.version)

@@ -522,6 +522,10 @@ static pawl_code commit_in_need(pawl_engine *e, pawl_held **list, int n,
   return PAWL_NOMEM;
 }
 
+static int may_try_again(const pawl_engine *e, int tries) {
+  return tries < BUSY_TRIES && pawl_store_is_patient(e->store);
+}
+
 /* Rule 7: a batch shares a commit, never a fate. */
 static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
                              int depth, pawl_error *err) {
@@ -530,7 +534,7 @@ static pawl_code commit_list(pawl_engine *e, pawl_held **list, int n,
 
   for (int try = 0;; try++) {
     rc = send_unit(e, list, n, 0, &at, pawl_store_commit, err);
-    if (rc != PAWL_BUSY || try == BUSY_TRIES || e->config.busy_us < 0) break;
+    if (rc != PAWL_BUSY || !may_try_again(e, try)) break;
     pawl_sleep_us((int64_t)(pawl_engine_random(e) * 4000 * (1 << try)));
   }
   if (rc == PAWL_OK) return committed(e, list, n, 0, at, err);

@@ -248,6 +248,7 @@ pawl_code pawl_rounds_run(pawl_engine *e, int whole, int may,
 
   MUST(commit_all(e, err)); /* what an earlier tick could not settle */
   while (!stop) {
+    if (!e->budget.is_short) pawl_store_call(e->store);
     MUST(deliver(e, may, err));
     if (may & PAWL_CLAIMING) MUST(pawl_refill(e, err));
     if (!e->nheld && !e->nsent) break;
