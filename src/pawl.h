@@ -373,8 +373,9 @@ typedef void (*pawl_trace_fn)(void *ud, const pawl_trace *trace);
  * As it may come from any thread, and from within a call, it is to do what a
  * signal's handler does: set a flag, write to a descriptor that is polled. It
  * may call what takes no engine, and pawl_interrupt (which stops a handler that
- * runs); nothing else of this engine. pawl_close waits until it has returned,
- * and after that it is not called. */
+ * runs); every other call of this engine, pawl_close too, is PAWL_MISUSE there,
+ * whichever engine's call it comes from. In another thread pawl_close waits
+ * until it has returned, and after that it is not called. */
 typedef void (*pawl_wake_fn)(void *ud);
 
 struct lua_State;

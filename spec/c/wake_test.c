@@ -153,6 +153,69 @@ static void others_are_told(const char *url, const char *same) {
   CHECK_INT(pawl_close(apart), PAWL_OK);
 }
 
+/* What is called in a `wake` of another engine's call, of the engine that is
+ * told, and of the one that tells. */
+typedef struct curious {
+  pawl_engine *own, *teller;
+  int times, wrong;
+} curious;
+
+static int is_refused(pawl_engine *e) {
+  int64_t due_us;
+  char *text = NULL;
+  const char *status;
+  char id[37];
+
+  return pawl_tick(e, 0, NULL, NULL) == PAWL_MISUSE &&
+         pawl_wait(e, 0, NULL) == PAWL_MISUSE &&
+         pawl_next_due(e, &due_us, NULL) == PAWL_MISUSE &&
+         pawl_save(e, NULL) == PAWL_MISUSE &&
+         pawl_start(e, "wa.ke", NULL, NULL, id, NULL, NULL) == PAWL_MISUSE &&
+         pawl_list(e, NULL, &text, NULL) == PAWL_MISUSE &&
+         pawl_status(e, "00000000-0000-7000-8000-000000000000", &status,
+                     NULL) == PAWL_MISUSE &&
+         pawl_transaction_begin(e, NULL) == PAWL_MISUSE &&
+         pawl_close(e) == PAWL_MISUSE;
+}
+
+static void on_curious(void *ud) {
+  curious *c = ud;
+
+  if (!c->own) return;
+  c->times++;
+  c->wrong += !is_refused(c->own) + !is_refused(c->teller);
+  pawl_interrupt(c->own);
+}
+
+/* None of it hangs, whosever thread it is. */
+static void who_is_told_calls_nothing(const char *url) {
+  pawl_config config = PAWL_CONFIG_INIT;
+  curious c = {0};
+  pawl_engine *own = NULL;
+  pthread_t thread;
+  void *failed;
+  char id[37];
+
+  config.wake = on_curious;
+  config.wake_ud = &c;
+  CHECK_INT(pawl_open(url, &config, &own, NULL), PAWL_OK);
+  c.teller = open_it(url, NULL, NULL);
+  c.own = own;
+  start(c.teller, NULL, id);
+  CHECK(c.times > 0);
+  c.times = 0;
+  CHECK_INT(pthread_create(&thread, NULL, start_there, c.teller), 0);
+  pthread_join(thread, &failed);
+  CHECK(!failed);
+  CHECK(c.times > 0);
+  CHECK_INT(c.wrong, 0);
+  tick(c.teller);
+  CHECK_INT(pawl_close(c.teller), PAWL_OK);
+  c.own = NULL;
+  start(own, NULL, id); /* it goes on as if nothing had been called */
+  CHECK_INT(pawl_close(own), PAWL_OK);
+}
+
 typedef struct crowd {
   const char *url;
   atomic_int over, failed;
@@ -325,6 +388,7 @@ int main(void) {
   who_calls_is_told(":memory:");
   who_calls_is_told(url);
   others_are_told(url, same);
+  who_is_told_calls_nothing(url);
   nobody_is_told_once_closed(url);
   a_child_begins_anew(url);
   a_child_tells_nobody_else(url, 0);
@@ -333,6 +397,7 @@ int main(void) {
   if (pgbase_make("wake")) {
     who_calls_is_told(pgbase_url);
     others_are_told(pgbase_url, pgbase_url);
+    who_is_told_calls_nothing(pgbase_url);
     a_child_begins_anew(pgbase_url);
     a_notification_is_told(pgbase_url);
     pgbase_drop("wake");

@@ -237,7 +237,8 @@ out:
 
 pawl_code pawl_engine_close(pawl_engine *e) {
   if (!e) return PAWL_OK;
-  if (e->inside && e->pid == getpid()) return PAWL_MISUSE;
+  if (e->pid == getpid() && (pawl_wake_is_telling(e) || e->inside))
+    return PAWL_MISUSE;
   e->inside = 1; /* what is told while it closes may not come back in */
   int ours = e->pid == getpid();
   pawl_alloc alloc = e->plain, given = e->given;
@@ -294,7 +295,7 @@ pawl_code pawl_engine_enter(pawl_engine *e, pawl_error *err) {
     return pawl_fail(err, PAWL_MISUSE,
                      "this engine was opened before fork(): "
                      "open another one in the child");
-  if (e->inside || pawl_host_is_busy(e->host))
+  if (pawl_wake_is_telling(e) || e->inside || pawl_host_is_busy(e->host))
     return pawl_fail_hint(
         err, PAWL_MISUSE,
         "what a handler may do is in ctx; a callback may only note what it "

@@ -116,6 +116,28 @@ static int is_meant(const pawl_waker *w, const pawl_engine *e) {
                                           pawl_buf_str(&e->store_name));
 }
 
+/* Whose programs this thread is telling now: one that is told may make another
+ * one's due. */
+typedef struct telling {
+  const pawl_engine *e;
+  const struct telling *outer;
+} telling;
+static _Thread_local const telling *tells;
+
+int pawl_wake_is_telling(const pawl_engine *e) {
+  for (const telling *t = tells; t; t = t->outer)
+    if (t->e == e) return 1;
+  return 0;
+}
+
+static void tell(const pawl_engine *e) {
+  const telling t = {.e = e, .outer = tells};
+
+  tells = &t;
+  e->config.wake(e->config.wake_ud);
+  tells = t.outer;
+}
+
 /* The next that this round has not told. The list may change while one is
  * told; whom another round tells meanwhile is told of this, too. */
 static pawl_waker *next_meant(const pawl_engine *e, int64_t round) {
@@ -140,7 +162,7 @@ void pawl_wake_programs(pawl_engine *e) {
   while ((w = next_meant(e, round))) {
     w->calls++;
     unlock_all();
-    w->e->config.wake(w->e->config.wake_ud);
+    tell(w->e);
     lock_all();
     if (!--w->calls) pthread_cond_broadcast(&all.told);
   }

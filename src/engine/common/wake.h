@@ -17,6 +17,11 @@ void pawl_wake(pawl_engine *e);
 /* The programs alone: also of what is due later. */
 void pawl_wake_programs(pawl_engine *e);
 
+/* Is this thread in the `wake` of that engine, which another one calls? There
+ * nobody may call it: its thread may be inside, and closing waits for the end
+ * of that `wake`. */
+int pawl_wake_is_telling(const pawl_engine *e);
+
 /* The engine is told from now on, if its config says so, and tells others that
  * are open on the store at `url`. */
 pawl_code pawl_wake_open(pawl_engine *e, const char *url, pawl_error *err);
