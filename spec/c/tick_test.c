@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <unistd.h>
 
+#include "../../src/base/fault.h"
 #include "../../src/pawl.h"
 #include "../../src/store/store.h"
 #include "test.h"
@@ -69,6 +70,52 @@ static void a_busy_tick_says_now(const char *url, int durability) {
   CHECK_INT(pawl_close(e), PAWL_OK);
 }
 
+/* ---- groups ---- */
+
+static pawl_code put(pawl_store *store, const char *key) {
+  return PAWL_WRITE(store, meta_put, NULL, NULL, .key = pawl_strz(key),
+                    .value = pawl_strz("1"));
+}
+
+/* A unit that finds nothing to change. */
+static pawl_code beat_of_nobody(pawl_store *store) {
+  static const pawl_id nobody = {{9}};
+  return PAWL_WRITE(store, executor_beat, NULL, NULL, .id = &nobody,
+                    .ttl_us = 1, .now = pawl_store_now(store));
+}
+
+/* Who never waits writes while the other one is in a group in which nothing was
+ * done, and not while there is something. */
+static void an_empty_group_is_in_nobodys_way(const char *url) {
+  const pawl_store_options relaxed = {.relaxed = 1}, hasty = {.busy_us = -1};
+  pawl_store *groups = NULL, *other = NULL;
+
+  CHECK_INT(pawl_store_open(url, &relaxed, &groups, NULL), PAWL_OK);
+  CHECK_INT(pawl_store_open(url, &hasty, &other, NULL), PAWL_OK);
+  CHECK_INT(put(groups, "first"), PAWL_OK); /* it was synced */
+  pawl_store_group(groups, 1);
+  CHECK_INT(beat_of_nobody(groups), PAWL_OK);
+  CHECK_INT((int)pawl_store_unsaved(groups)->commits, 0);
+  CHECK_INT(put(other, "a"), PAWL_OK);
+  pawl_fault_set("store.savepoint=fail"); /* memory was short */
+  CHECK_INT(put(groups, "b"), PAWL_NOMEM);
+  pawl_fault_set(NULL);
+  CHECK_INT(put(other, "c"), PAWL_OK);
+  CHECK_INT(pawl_store_begin(groups, PAWL_UNIT_BATCH, NULL), PAWL_OK);
+  pawl_store_rollback(groups);
+  CHECK_INT(put(other, "d"), PAWL_OK);
+  CHECK_INT(put(groups, "e"), PAWL_OK);
+  CHECK_INT(beat_of_nobody(groups), PAWL_OK);
+  pawl_fault_set("store.savepoint=fail");
+  CHECK_INT(put(groups, "f"), PAWL_NOMEM);
+  pawl_fault_set(NULL);
+  CHECK_INT(put(other, "g"), PAWL_BUSY);
+  CHECK_INT(pawl_store_settle(groups, NULL), PAWL_OK);
+  CHECK_INT(put(other, "h"), PAWL_OK);
+  pawl_store_close(other);
+  pawl_store_close(groups);
+}
+
 int main(void) {
   static const char *const FILES[] = {"a.db", "a.db-pawl-lock"};
   char folder[] = "/tmp/pawl-tick-XXXXXX", url[64];
@@ -77,6 +124,7 @@ int main(void) {
   snprintf(url, sizeof url, "%s/a.db", folder);
   a_busy_tick_says_now(url, PAWL_DURABLE_EVERY);
   a_busy_tick_says_now(url, PAWL_DURABLE_GROUPED);
+  an_empty_group_is_in_nobodys_way(url);
   for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
     snprintf(url, sizeof url, "%s/%s", folder, FILES[i]);
     unlink(url);

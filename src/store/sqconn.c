@@ -1109,9 +1109,17 @@ static pawl_code begin_in_group(pawl_sqconn *c, int unit, pawl_error *err) {
   if (sqlite3_get_autocommit(c->db)) return fail_undone(c, err);
   MUST(pawl_sqconn_check_place(c, err));
   if (unit == PAWL_UNIT_READ) return PAWL_OK;
+  if (PAWL_FAULT("store.savepoint") == PAWL_FAULT_FAIL)
+    return pawl_failure_memory(err);
   MUST(steer(c, UNIT_BEGIN, err));
   c->group.in_unit = 1;
   return PAWL_OK;
+}
+
+/* Nothing was written in it so far. */
+static int is_group_empty(const pawl_sqconn *c) {
+  return !c->options->unsaved->unwritten &&
+         sqlite3_total_changes(c->db) == c->group.changes;
 }
 
 static pawl_code commit_in_group(pawl_sqconn *c, int unit, pawl_error *err) {
@@ -1121,6 +1129,10 @@ static pawl_code commit_in_group(pawl_sqconn *c, int unit, pawl_error *err) {
     return fail_rc(c, c->name, SQLITE_BUSY, err);
   MUST(steer(c, UNIT_KEEP, err));
   c->group.in_unit = 0;
+  if (is_group_empty(c)) {
+    (void)pawl_sqconn_end(c); /* and so may others */
+    return PAWL_OK;
+  }
   pawl_unsaved_group(c->options->unsaved);
   if (PAWL_FAULT("commit.after") != PAWL_FAULT_DROP) return PAWL_OK;
   return pawl_fail(err, PAWL_UNREACHABLE, "%s: the answer is lost", c->name);
@@ -1141,7 +1153,9 @@ pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
   MUST(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
   if (!may_group(c, unit)) return PAWL_OK;
   begin_group(c);
-  return begin_in_group(c, unit, err);
+  const pawl_code rc = begin_in_group(c, unit, err);
+  if (rc != PAWL_OK) (void)pawl_sqconn_end(c); /* others may write */
+  return rc;
 }
 
 static pawl_code try_commit(pawl_sqconn *c, pawl_error *err) {
