@@ -113,8 +113,7 @@ kit.describe("an engine whose commits may wait for the disk", function(backend)
       assert.is_nil(stats)
       assert.equal("store", err.code)
       assert.matches("%-wal", err.message)
-      stats = assert(engine:tick(1))
-      assert.is_true(stats.unsaved > 0 and stats.unsaved_for > 0.02)
+      assert(engine:tick(1)) -- it is written anew, and then synced
       assert.equal(0, settled(engine))
       engine:close()
     end

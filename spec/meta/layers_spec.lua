@@ -30,7 +30,7 @@ local RULES_CIRCLE = 10
 local LUA = { "lua.h", "lauxlib.h", "lualib.h" }
 local PG = { "postgres.c", "pgconn.h", "pgwire.c" }
 local SQLITE = { "sqlite.c", "sqbackup.c", "sqconn.h", "sqguard.c",
-                 "sqlend.c", "sqrestore.c", "sqturns.h" }
+                 "sqlend.c", "sqmend.h", "sqrestore.c", "sqturns.h" }
 
 -- Headers of the C library and of POSIX are everyone's; these are not.
 local CLIENTS = set(LUA, { "sqlite3.h", "libpq-fe.h" })

@@ -161,6 +161,8 @@ typedef struct pawl_driver_options {
                           that it has ended, not for those of what is due;
                           NULL: none; it changes */
   pawl_unsaved *unsaved; /* where those are counted */
+  int sync_failed;       /* SQLite: no sync counts until the log is written anew
+                           (sqmend.h) */
   int create;            /* a missing SQLite file may be made */
   int look;              /* one that may only be read will do */
   pawl_str image;        /* SQLite: a copy's bytes, instead of a file; borrowed

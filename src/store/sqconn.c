@@ -11,6 +11,7 @@
 
 #include "../base/fault.h"
 #include "failure.h"
+#include "sqmend.h"
 
 #define SAFE_VERSION 3051003 /* commits and checkpoints may overlap */
 #define WAL_PASSIVE ((int64_t)4 * 1024 * 1024)
@@ -241,6 +242,13 @@ static void unlock_beside(pawl_sqconn *c) {
   if (c->locks_commits) (void)flock(c->lock_fd, LOCK_UN);
 }
 
+/* SQLite has asked for a sync, and was told that it has failed (sqmend.h). */
+static void note_sync_failed(pawl_sqconn *c) {
+  const int rc = sqlite3_extended_errcode(c->db);
+  if (rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC)
+    c->options->sync_failed = 1;
+}
+
 /* ---- checkpoints ---- */
 
 static int64_t passive_bytes(const pawl_sqconn *c) {
@@ -275,9 +283,11 @@ static int on_commit(void *ud, sqlite3 *db, const char *name, int pages) {
 static void checkpoint(pawl_sqconn *c, int mode) {
   int pages = 0, moved = 0;
   assert(!c->reading && !c->is_memory);
-  c->no_waiting = 1; /* see Locks above */
+  if (c->options->sync_failed) return; /* it is not on disk */
+  c->no_waiting = 1;                   /* see Locks above */
   int rc = sqlite3_wal_checkpoint_v2(c->db, NULL, mode, &pages, &moved);
   c->no_waiting = 0;
+  if (rc != SQLITE_OK) note_sync_failed(c);
   if (rc == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE) c->wal_pages = 0;
   /* An old reader may hold it back: not again before as much has come. */
   c->checkpoint_pages = c->wal_pages + passive_pages(c);
@@ -333,7 +343,9 @@ static int is_marked_whole(pawl_sqconn *c) {
 static int make_room(pawl_sqconn *c) {
   int pages = 0, moved = 0;
 
-  if (c->is_memory || c->made_room || !pawl_sqconn_end(c)) return 0;
+  if (c->is_memory || c->made_room || c->options->sync_failed ||
+      !pawl_sqconn_end(c))
+    return 0;
   c->made_room = 1;
   c->no_waiting = 1;
   const int rc = sqlite3_wal_checkpoint_v2(
@@ -635,8 +647,10 @@ static pawl_code prepare_steering(pawl_sqconn *c, int which, pawl_error *err) {
 static pawl_code steer(pawl_sqconn *c, int which, pawl_error *err) {
   pawl_code rc = PAWL_OK;
   MUST(prepare_steering(c, which, err));
-  if (sqlite3_step(c->steering[which]) != SQLITE_DONE)
+  if (sqlite3_step(c->steering[which]) != SQLITE_DONE) {
+    note_sync_failed(c);
     rc = pawl_sqconn_fail(c, c->name, err);
+  }
   sqlite3_reset(c->steering[which]);
   if (rc != PAWL_BUSY || c->options->busy_us) set_waiting(c, 0);
   return rc;
@@ -686,6 +700,57 @@ int pawl_sqconn_end(pawl_sqconn *c) {
     (void)steer(c, ROLLBACK, NULL);
   return sqlite3_get_autocommit(c->db);
 }
+
+/* ---- a sync that has failed ---- */
+
+/* What it was about is at risk as before. `why`: an errno. */
+static pawl_code fail_sync(const pawl_sqconn *c, int why, pawl_error *err) {
+  const int full = why == ENOSPC || why == EDQUOT;
+
+  c->options->unsaved->syncing = 0;
+  c->options->sync_failed = 1;
+  return pawl_fail_as(
+      err, full ? PAWL_FULL : PAWL_STORE, full ? "53100" : "58030",
+      full ? "make room on the disk and try again"
+           : "the disk or its driver failed",
+      "%s-wal: cannot be taken to the disk: %s", c->name, strerror(why));
+}
+
+/* What the system has forgotten is gone, as by a power cut. */
+static pawl_code fail_lost(pawl_sqconn *c, pawl_error *err) {
+  pawl_unsaved *u = c->options->unsaved;
+
+  u->undone += u->commits;
+  pawl_unsaved_clear(u);
+  return pawl_fail_as(err, PAWL_UNREACHABLE, "58030",
+                      "the disk or its driver failed",
+                      "%s-wal: what was committed last could not be written, "
+                      "and is lost",
+                      c->name);
+}
+
+/* Behind a sync that has failed the log is written anew (sqmend.h), before
+ * anything else is written, or told to be on disk. No transaction is open. */
+static pawl_code mend(pawl_sqconn *c, pawl_error *err) {
+  char log[4096];
+  int why = EIO;
+
+  if (!c->options->sync_failed || c->is_memory || c->reading) return PAWL_OK;
+  const int n = snprintf(log, sizeof log, "%s-wal", c->path);
+  if (n < 0 || n >= (int)sizeof log) return fail_sync(c, ENAMETOOLONG, err);
+  MUST(steer(c, BEGIN_WRITE, err));
+  const pawl_sqmended is = PAWL_FAULT("store.mend") == PAWL_FAULT_FAIL
+                               ? PAWL_SQMEND_FAILED
+                               : pawl_sqmend(c->db, log, c->alloc, &why);
+  (void)steer(c, ROLLBACK, NULL);
+  if (is == PAWL_SQMEND_FAILED) return fail_sync(c, why, err);
+  if (is == PAWL_SQMEND_LOST) return fail_lost(c, err);
+  c->options->sync_failed = 0;
+  pawl_unsaved_clear(c->options->unsaved);
+  return PAWL_OK;
+}
+
+/* ---- opening ---- */
 
 /* R3: it is opened anew. */
 static pawl_code fail_moving(const pawl_sqconn *c, pawl_error *err) {
@@ -901,10 +966,13 @@ static void close_handle(pawl_sqconn *c) {
 void pawl_sqconn_close(pawl_sqconn *c) {
   pawl_sqsync_close(c->sync);
   lose_group(c);
+  c->no_waiting = 1;
+  if (c->is_open && pawl_sqconn_end(c)) (void)mend(c, NULL);
   for (int i = 0; i < PAWL_SQ_NSTEERING; i++) sqlite3_finalize(c->steering[i]);
   /* The last connection checkpoints while it closes. */
   if (c->db && (c->reading || !pawl_file_is_still(&c->file) ||
                 lock_beside(c, at_most(c, PAWL_SECOND), NULL) != PAWL_OK ||
+                c->options->sync_failed ||
                 (c->is_open && !c->is_memory && !is_marked_whole(c))))
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
   close_handle(c);
@@ -1007,18 +1075,6 @@ static void note_commit(pawl_sqconn *c, int unit) {
   }
 }
 
-/* What it was about is at risk as before. `why`: an errno. */
-static pawl_code fail_sync(const pawl_sqconn *c, int why, pawl_error *err) {
-  const int full = why == ENOSPC || why == EDQUOT;
-
-  c->options->unsaved->syncing = 0;
-  return pawl_fail_as(
-      err, full ? PAWL_FULL : PAWL_STORE, full ? "53100" : "58030",
-      full ? "make room on the disk and try again"
-           : "the disk or its driver failed",
-      "%s-wal: cannot be taken to the disk: %s", c->name, strerror(why));
-}
-
 /* The log that is open; NULL: there is none yet. */
 static sqlite3_file *log_of(pawl_sqconn *c) {
   sqlite3_file *log = NULL;
@@ -1045,6 +1101,7 @@ pawl_code pawl_sqconn_save(pawl_sqconn *c, pawl_error *err) {
 
   MUST(pawl_sqconn_settle(c, err));
   if (!c->is_memory && !c->reading) {
+    MUST(mend(c, err));
     MUST(pawl_sqconn_check_place(c, err));
     why = sync_log(c);
   }
@@ -1060,7 +1117,10 @@ pawl_code pawl_sqconn_look_synced(pawl_sqconn *c, pawl_error *err) {
   const pawl_sqsync_state state = pawl_sqsync_look(c->sync, &why);
   c->is_syncing = state == PAWL_SQSYNC_BUSY;
   if (state == PAWL_SQSYNC_FAILED) return fail_sync(c, why, err);
-  if (state == PAWL_SQSYNC_DONE) pawl_unsaved_synced(c->options->unsaved);
+  if (state == PAWL_SQSYNC_DONE && c->options->sync_failed)
+    c->options->unsaved->syncing = 0; /* it knows nothing of that */
+  else if (state == PAWL_SQSYNC_DONE)
+    pawl_unsaved_synced(c->options->unsaved);
   return PAWL_OK;
 }
 
@@ -1073,6 +1133,7 @@ pawl_code pawl_sqconn_flush(pawl_sqconn *c, pawl_error *err) {
   if (!c->sync) return pawl_sqconn_save(c, err);
   MUST(pawl_sqconn_settle(c, err));
   MUST(pawl_sqconn_look_synced(c, err));
+  MUST(mend(c, err));
   if (c->is_syncing || !u->commits) return PAWL_OK;
   MUST(pawl_sqconn_check_place(c, err));
   const int n = snprintf(log, sizeof log, "%s-wal", c->path);
@@ -1148,6 +1209,7 @@ pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
       !pawl_reading_is_still(c->path, &c->mark))
     return fail_moving(c, err);
   MUST(pawl_sqconn_check_place(c, err));
+  if (unit != PAWL_UNIT_READ) MUST(mend(c, err));
   MUST(set_sync(c, unit, err));
   if (c->reading) return begin_reading(c, &version, err);
   MUST(steer(c, unit == PAWL_UNIT_READ ? BEGIN_READ : BEGIN_WRITE, err));
@@ -1241,6 +1303,7 @@ static void set_spill(pawl_sqconn *c, int may) {
 pawl_code pawl_sqconn_whole_begin(pawl_sqconn *c, pawl_error *err) {
   if (!pawl_sqconn_end(c)) return pawl_failure_memory(err);
   MUST(pawl_sqconn_check_place(c, err));
+  MUST(mend(c, err));
   if (c->skips_sync) MUST(pawl_sqconn_exec(c, "pragma synchronous=full", err));
   c->skips_sync = 0;
   set_spill(c, 1);
@@ -1254,6 +1317,7 @@ pawl_code pawl_sqconn_whole_lock(pawl_sqconn *c, pawl_error *err) {
 
 /* The log has as many pages as the store: it is not to stay so long. */
 void pawl_sqconn_whole_end(pawl_sqconn *c, int is_done) {
+  if (!is_done) note_sync_failed(c);
   if (is_done) note_commit(c, PAWL_UNIT_OPEN);
   if (is_done && !c->is_memory) empty_log(c);
   unlock_beside(c);

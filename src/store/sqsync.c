@@ -18,7 +18,8 @@ struct pawl_sqsync {
   pthread_mutex_t lock; /* of all that follows */
   pthread_cond_t asked;
   pawl_sqsync_state state;
-  int fd, why, stop;
+  int fd; /* of the log, once it was asked for; -1 before */
+  int why, stop;
 };
 
 /* ---- the thread ---- */
@@ -46,7 +47,6 @@ static void *run(void *ud) {
     const int fd = s->fd;
     pthread_mutex_unlock(&s->lock);
     const int why = sync_fd(fd);
-    (void)close(fd);
     pthread_mutex_lock(&s->lock);
     s->why = why;
     s->state = why ? PAWL_SQSYNC_FAILED : PAWL_SQSYNC_DONE;
@@ -73,6 +73,7 @@ static int start_thread(pawl_sqsync *s) {
 static void free_sync(pawl_sqsync *s) {
   pthread_cond_destroy(&s->asked);
   pthread_mutex_destroy(&s->lock);
+  if (s->fd >= 0) (void)close(s->fd);
   pawl_release(s->alloc, s, sizeof *s);
 }
 
@@ -81,6 +82,7 @@ pawl_code pawl_sqsync_open(const pawl_alloc *alloc, pawl_sqsync **out,
   pawl_sqsync *s = pawl_calloc(alloc, sizeof *s);
   if (!s) return pawl_failure_memory(err);
   s->alloc = alloc;
+  s->fd = -1;
   pthread_mutex_init(&s->lock, NULL);
   pthread_cond_init(&s->asked, NULL);
   const int rc = start_thread(s);
@@ -105,7 +107,9 @@ void pawl_sqsync_close(pawl_sqsync *s) {
 }
 
 int pawl_sqsync_ask(pawl_sqsync *s, const char *path) {
-  const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  int fd = s->fd; /* the thread reads it only while it is BUSY */
+
+  if (fd < 0) fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return 0;
   pthread_mutex_lock(&s->lock);
   assert(s->state == PAWL_SQSYNC_IDLE);

@@ -202,7 +202,8 @@ kit.describe("a unit's durability", function(backend)
         end
         made:finish "z"
         local function fails(engine)
-          probe.fault "store.save=fail,store.save=fail@2,store.save=fail@3"
+          probe.fault("store.save=fail,store.save=fail@2,store.save=fail@3,"
+            .. "store.mend=fail,store.mend=fail@2,store.mend=fail@3")
           local stats, err = engine:tick(0.05)
           if stats then
             assert.is_true(#ran == 0 or not can_wait)
