@@ -110,11 +110,14 @@ end
 local DURABLE = { every = 0, grouped = 1, save = 2 }
 local trust_shape = {
   level = option.choice("level", "trusted", "limited", "isolated"),
+  author = { "string" },
   codes = { args.names, wants = "a code or a list of them" },
+  takes = { args.names, wants = "a code or a list of them" },
   may = { args.object, wants = "a table with names" },
   memory = { "positive" }, instructions = { "positive" },
   time = { "duration", "time_us" }, effects = { "integer" },
   per_minute = { args.object, wants = "a table with names" },
+  per_instance = { args.object, wants = "a table with names" },
   helper = { "string" },
 }
 

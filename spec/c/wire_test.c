@@ -298,7 +298,8 @@ static void a_signal_ends_a_wait(void) {
 
 /* ---- what is believed ---- */
 
-static pawl_limits limits = {.effects = 3, .start = "mod.*", .host = ""};
+static pawl_limits limits = {
+    .effects = 3, .start = "mod.*", .signal = "mod.*", .host = ""};
 
 /* One member of a result that is otherwise right. */
 #define SAYS(handler, member, text, want) \
@@ -330,6 +331,8 @@ static void says(pawl_handler handler, size_t at, const char *member,
 #define START(workflow, options)                      \
   "[{\"input\":{},\"options\":" options ",\"id\":" ID \
   ",\"workflow\":\"" workflow "\"}]"
+
+#define SIGNAL(name, more) "[{\"data\":1,\"name\":\"" name "\"" more "}]"
 
 static void only_what_a_handler_leaves_is_believed(void) {
   char large[2000];
@@ -402,6 +405,16 @@ static void only_what_a_handler_leaves_is_believed(void) {
   SAYS(PAWL_HANDLER_RUN, starts, START("mod.one", "[]"), 0);
   SAYS(PAWL_HANDLER_RUN, starts, START("mod.one", "{\"tenant\":\"one\"}"), 1);
   SAYS(PAWL_HANDLER_RUN, starts, START("mod.one", "{\"tenant\":\"two\"}"), 0);
+  SAYS(PAWL_HANDLER_RUN, signals, SIGNAL("mod.one", ""), 1);
+  SAYS(PAWL_HANDLER_AT, signals, SIGNAL("mod.one", ""), 0);
+  SAYS(PAWL_HANDLER_RUN, signals, SIGNAL("own.one", ""), 0);
+  SAYS(PAWL_HANDLER_RUN, signals, SIGNAL("mod.*", ""), 0);
+  SAYS(PAWL_HANDLER_RUN, signals, SIGNAL("mod.one", ",\"key\":\"k\""), 1);
+  SAYS(PAWL_HANDLER_RUN, signals, SIGNAL("mod.one", ",\"key\":\"\""), 0);
+  SAYS(PAWL_HANDLER_RUN, signals, SIGNAL("mod.one", ",\"key\":7"), 0);
+  SAYS(PAWL_HANDLER_RUN, signals, SIGNAL("mod.one", ",\"instance\":\"x\""), 0);
+  SAYS(PAWL_HANDLER_RUN, signals, SIGNAL("mod.one", ",\"tenant\":\"two\""), 0);
+  SAYS(PAWL_HANDLER_RUN, signals, "[{\"name\":\"mod.one\"}]", 0);
 }
 
 static void what_is_no_text_is_not_shown(void) {

@@ -79,7 +79,8 @@ end
 local function attack(backend, level, one)
   -- by instructions alone: a slow machine is no reason to fail for time
   local engine, clock, victim = host(backend, { level = level,
-    time = not one.by_time and 60 or nil, instructions = 5000000 })
+    time = not one.by_time and 60 or nil, instructions = 5000000,
+    may = { signal = "hostile.*" } })
   assert(engine:load(tmp.file("hostile.lua", ATTACK:format(one[2]))))
   local id = assert(engine:start "hostile.x")
   local took = measured(engine.run, engine, { id = id })

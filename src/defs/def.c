@@ -335,6 +335,12 @@ out:
   return rc;
 }
 
+pawl_code pawl_def_copy(pawl_def *d, pawl_str text, const char **out,
+                        pawl_error *err) {
+  pawl_reader r = {.def = d, .err = err, .what = "the workflow"};
+  return pawl_reader_copy(&r, text, out);
+}
+
 /* An inline one's checksum is of its graph, number included: as if its author
  * had written it there. */
 pawl_code pawl_def_number(pawl_def *d, int64_t version, pawl_error *err) {

@@ -218,7 +218,11 @@ typedef struct pawl_def {
   int host_ref;     /* the host's handle of its functions; -1: none */
   int is_limited;   /* by the host's word: how far it is trusted */
   int is_isolated;  /* and that not even in this process; is_limited, too */
-  int64_t per_minute[PAWL_NQUOTAS]; /* of a limited one */
+  /* of a limited one: */
+  int64_t per_minute[PAWL_NQUOTAS], per_instance[PAWL_NBOUNDS];
+  const char *author; /* whose it is; NULL: the host's own */
+  const char *grants; /* what it may, as JSON */
+  int takes;          /* its code, if that is another's */
   /* memory */
   const pawl_alloc *alloc;
   struct pawl_def_arena *arena;
@@ -231,6 +235,9 @@ pawl_code pawl_def_new(const char *file, pawl_str graph, pawl_str source,
                        pawl_str bundle, const pawl_alloc *alloc,
                        pawl_def **out, pawl_error *err);
 void pawl_def_free(pawl_def *def);
+/* A text that goes with the definition. */
+pawl_code pawl_def_copy(pawl_def *def, pawl_str text, const char **out,
+                        pawl_error *err);
 
 /* What a workflow's code is: dotted words of letters, digits, '_' and '-', at
  * most 200 bytes. lua/pawl/workflow.lua has the same rule. */

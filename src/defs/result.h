@@ -44,7 +44,8 @@ typedef enum pawl_handler {
 enum {
   PAWL_MAX_ITEMS = 100000,
   PAWL_MAX_NOTE = 16384,
-  PAWL_MAX_LINE = 65536, /* what a script logs, besides fields */
+  PAWL_MAX_SIGNAL_TEXT = 255, /* as what comes from outside may have */
+  PAWL_MAX_LINE = 65536,      /* what a script logs, besides fields */
   PAWL_MAX_FAILURE = 16384
 };
 

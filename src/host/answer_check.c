@@ -147,7 +147,7 @@ static int is_granted_start(const pawl_limits *limits, const pawl_call *call,
       !pawl_id_parse(scratch->at, scratch->len, &id) ||
       !get_text(start, "workflow", 200, scratch) ||
       !pawl_def_is_code(scratch->at) ||
-      !pawl_codes_match(limits->start, scratch->at) ||
+      !pawl_names_match(limits->start, scratch->at) ||
       !pawl_json_get(start, "options", &options) ||
       pawl_json_kind_of(options) != PAWL_JSON_OBJECT)
     return 0;
@@ -159,7 +159,43 @@ static int is_granted_start(const pawl_limits *limits, const pawl_call *call,
   return pawl_str_eq(pawl_buf_str(scratch), call->tenant);
 }
 
-typedef enum effect { EMITS, NOTES, STARTS, PUBLISHED } effect;
+/* As ctx.signal makes one of what it was given. */
+static int is_granted_signal(const pawl_limits *limits, pawl_str signal,
+                             pawl_buf *scratch) {
+  static const char *const names[] = {"data", "instance", "key", "name", NULL};
+  pawl_str other;
+  pawl_id id;
+  if (!has_only(signal, names) || !pawl_json_get(signal, "data", &other) ||
+      !get_text(signal, "name", 200, scratch) ||
+      !pawl_def_is_code(scratch->at) ||
+      !pawl_names_match(limits->signal, scratch->at))
+    return 0;
+  if (pawl_json_get(signal, "key", &other) &&
+      !get_text(signal, "key", PAWL_MAX_SIGNAL_TEXT, scratch))
+    return 0;
+  return !pawl_json_get(signal, "instance", &other) ||
+         (get_text(signal, "instance", 36, scratch) &&
+          pawl_id_parse(scratch->at, scratch->len, &id));
+}
+
+typedef enum effect { EMITS, NOTES, STARTS, SIGNALS, PUBLISHED } effect;
+
+static int is_effect(effect kind, pawl_str one, const pawl_limits *limits,
+                     const pawl_call *call, pawl_buf *scratch) {
+  switch (kind) {
+    case EMITS:
+      return is_emit(one, scratch);
+    case NOTES:
+      return is_note(one, scratch);
+    case STARTS:
+      return is_granted_start(limits, call, one, scratch);
+    case SIGNALS:
+      return is_granted_signal(limits, one, scratch);
+    case PUBLISHED:
+      return is_published(call, one, scratch);
+  }
+  return 0;
+}
 
 /* A list of them; *left: how many there may be. */
 static int are_effects(effect kind, pawl_str list, const pawl_limits *limits,
@@ -167,14 +203,9 @@ static int are_effects(effect kind, pawl_str list, const pawl_limits *limits,
                        pawl_buf *scratch) {
   if (!list.len) return 1;
   if (!is_json(list, PAWL_JSON_ARRAY, 0)) return 0;
-  for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);) {
-    const int ok = kind == EMITS   ? is_emit(it.value, scratch)
-                   : kind == NOTES ? is_note(it.value, scratch)
-                   : kind == PUBLISHED
-                       ? is_published(call, it.value, scratch)
-                       : is_granted_start(limits, call, it.value, scratch);
-    if (!ok || --*left < 0) return 0;
-  }
+  for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);)
+    if (!is_effect(kind, it.value, limits, call, scratch) || --*left < 0)
+      return 0;
   return 1;
 }
 
@@ -228,7 +259,8 @@ static int leaves_all(const pawl_said *r) {
 static int are_all(const pawl_limits *limits, const pawl_call *call,
                    const pawl_said *r, pawl_buf *scratch) {
   int64_t left = limits->effects;
-  return !r->signals.len && /* which nobody can grant */
+  return are_effects(SIGNALS, pawl_buf_str(&r->signals), limits, call, &left,
+                     scratch) &&
          are_effects(EMITS, pawl_buf_str(&r->emits), limits, call, &left,
                      scratch) &&
          are_effects(NOTES, pawl_buf_str(&r->notes), limits, call, &left,

@@ -22,7 +22,8 @@ struct pawl_lua_cell {
                      each has not been told */
   pawl_remote *remote; /* of isolated trust: a process in place of these */
   pawl_limits limits;
-  pawl_buf name, source, bundle, start, host, helper;
+  pawl_granted granted;
+  pawl_buf name, source, bundle, helper;
 };
 
 static int is_cell(int ref) {
@@ -57,8 +58,7 @@ static void free_cell(pawl_host *host, pawl_lua_cell *c) {
   pawl_buf_deinit(&c->name);
   pawl_buf_deinit(&c->source);
   pawl_buf_deinit(&c->bundle);
-  pawl_buf_deinit(&c->start);
-  pawl_buf_deinit(&c->host);
+  pawl_granted_deinit(&c->granted);
   pawl_buf_deinit(&c->helper);
   pawl_release(&host->alloc, c, sizeof *c);
 }
@@ -67,13 +67,13 @@ static pawl_lua_cell *new_cell(pawl_host *host, const pawl_limits *limits) {
   pawl_lua_cell *c = pawl_calloc(&host->alloc, sizeof *c);
   if (!c) return NULL;
   c->name.alloc = c->source.alloc = &host->alloc;
-  c->bundle.alloc = c->start.alloc = c->host.alloc = &host->alloc;
-  c->helper.alloc = &host->alloc;
+  c->bundle.alloc = c->helper.alloc = &host->alloc;
   c->limits = *limits;
-  pawl_buf_addz(&c->start, limits->start ? limits->start : "");
-  pawl_buf_addz(&c->host, limits->host ? limits->host : "");
-  c->limits.start = c->start.at ? c->start.at : "";
-  c->limits.host = c->host.at ? c->host.at : "";
+  pawl_granted_init(&c->granted, &host->alloc);
+  if (!pawl_granted_keep(&c->granted, &c->limits)) {
+    free_cell(host, c);
+    return NULL;
+  }
   if (!limits->is_isolated) return c;
   pawl_buf_addz(&c->helper, limits->helper ? limits->helper : "");
   c->limits.helper = c->helper.at;
@@ -92,9 +92,7 @@ static pawl_code keep_source(pawl_lua_cell *c, const pawl_loaded *l,
   MUST(pawl_buf_check(&c->name, err));
   MUST(pawl_buf_check(&c->source, err));
   MUST(pawl_buf_check(&c->bundle, err));
-  MUST(pawl_buf_check(&c->host, err));
-  MUST(pawl_buf_check(&c->helper, err));
-  return pawl_buf_check(&c->start, err);
+  return pawl_buf_check(&c->helper, err);
 }
 
 /* What was only needed to load it. */

@@ -73,9 +73,11 @@ int pawl_ctx_is_self(lua_State *L);
 /* Nobody else's userdata came here by way of the debug library. */
 void pawl_ctx_check_self(lua_State *L);
 
-/* What a limited definition was not granted raises, and says so. */
+/* What a limited definition was not granted raises, and says so: it is `of`
+ * (NULL: all) among its trust's `may`; NULL: nobody can grant it. */
 void pawl_ctx_check_granted(lua_State *L, const pawl_run *run,
-                            const char *what, int is_granted);
+                            const char *what, const char *may, const char *of,
+                            int is_granted);
 
 /* What is set to the value at idx 3 must be a table. */
 void pawl_ctx_check_table(lua_State *L, const char *what);

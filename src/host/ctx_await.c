@@ -15,7 +15,7 @@ static int raise_await(lua_State *L, const char *hint, const char *message) {
 /* Only from where Lua can be left and come back to. */
 static void check_may_wait(lua_State *L, const pawl_run *run) {
   const pawl_call *call = run->call;
-  pawl_ctx_check_granted(L, run, "await",
+  pawl_ctx_check_granted(L, run, "await", "await", NULL,
                          !run->host->meter || run->host->meter->limits->await);
   if (call->transactional)
     pawl_ctx_raise_text(L, PAWL_MISUSE,
@@ -156,7 +156,7 @@ static int ctx_await(lua_State *L, pawl_run *run) {
       return ask_predicate(L, run);
     case LUA_TTABLE:
       /* it is the program's, whatever its number */
-      pawl_ctx_check_granted(L, run, "await of a descriptor",
+      pawl_ctx_check_granted(L, run, "await of a descriptor", NULL, NULL,
                              !run->host->meter);
       read_fd(L, &run->await);
       break;

@@ -46,10 +46,16 @@ int pawl_ctx_raise_unknown(lua_State *L, int idx, const char *what,
 }
 
 void pawl_ctx_check_granted(lua_State *L, const pawl_run *run,
-                            const char *what, int is_granted) {
+                            const char *what, const char *may, const char *of,
+                            int is_granted) {
   if (is_granted) return;
+  if (of) may = lua_pushfstring(L, "%s = \"%s\"", may, of);
   pawl_ctx_raise_text(L, PAWL_LIMIT,
-                      "who runs it may grant that, by its `trust`",
+                      may ? lua_pushfstring(L,
+                                            "who runs it may grant that, "
+                                            "by its trust: may.%s",
+                                            may)
+                          : "it is the program's alone",
                       "ctx.%s is not granted to workflow %s: its trust is "
                       "limited",
                       what, run->call->workflow);

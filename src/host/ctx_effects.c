@@ -94,11 +94,12 @@ static int ctx_note(lua_State *L, pawl_run *run) {
   return 0;
 }
 
-enum { MOST_SIGNAL_TEXT = 255 }; /* as what comes from outside may have */
 #define SIGNAL_HINT \
   "ctx.signal { name = \"order.paid\", key = id, data = ... }"
 
-static void check_signal_options(lua_State *L) {
+/* What the table at idx 1 has becomes a copy of it, whose members are the same
+ * whenever they are read. */
+static void take_signal_options(lua_State *L) {
   static const char *const names[] = {"name", "key", "instance", "data"};
   enum { N = sizeof names / sizeof *names };
   if (!lua_istable(L, 1))
@@ -117,6 +118,12 @@ static void check_signal_options(lua_State *L) {
         near ? lua_pushfstring(L, "did you mean `%s`?", near) : SIGNAL_HINT,
         "ctx.signal: there is no option `%s`", name);
   }
+  lua_createtable(L, 0, N);
+  for (int i = 0; i < N; i++) {
+    lua_getfield(L, 1, names[i]);
+    lua_setfield(L, -2, names[i]);
+  }
+  lua_replace(L, 1);
 }
 
 /* Option `name` as text, pushed; 0, and nothing is: it is not given. */
@@ -134,12 +141,12 @@ static int push_signal_text(lua_State *L, const char *name) {
                         luaL_typename(L, -1));
   text.at = lua_tolstring(L, -1, &len);
   text.len = len;
-  if (!len || len > MOST_SIGNAL_TEXT || memchr(text.at, 0, len) ||
+  if (!len || len > PAWL_MAX_SIGNAL_TEXT || memchr(text.at, 0, len) ||
       !pawl_utf8_check(text, &at))
     pawl_ctx_raise_text(
         L, PAWL_VALUE, SIGNAL_HINT,
         "ctx.signal: option '%s' must be text of 1 to %d bytes", name,
-        MOST_SIGNAL_TEXT);
+        PAWL_MAX_SIGNAL_TEXT);
   return 1;
 }
 
@@ -153,10 +160,10 @@ static void add_signal_text(lua_State *L, const char *name, pawl_buf *out) {
 }
 
 /* Told here: that it can reach nobody would show elsewhere, and later. */
-static void check_signal(lua_State *L) {
+static void take_signal(lua_State *L) {
   char shown[101];
   pawl_id id;
-  check_signal_options(L);
+  take_signal_options(L);
   if (!push_signal_text(L, "name"))
     pawl_ctx_raise_text(L, PAWL_MISUSE, SIGNAL_HINT,
                         "ctx.signal: the event has no `name`");
@@ -173,12 +180,21 @@ static void check_signal(lua_State *L) {
   lua_pop(L, 1);
 }
 
+static void check_signal_granted(lua_State *L, const pawl_run *run) {
+  (void)push_signal_text(L, "name");
+  pawl_ctx_check_granted(
+      L, run, "signal", "signal", lua_tostring(L, -1),
+      !run->host->meter || pawl_names_match(run->host->meter->limits->signal,
+                                            lua_tostring(L, -1)));
+  lua_pop(L, 1);
+}
+
 /* ctx.signal { name =, key =, instance =, data = }: an event, sent when the
  * step is stored */
 static int ctx_signal(lua_State *L, pawl_run *run) {
   lua_settop(L, 1);
-  pawl_ctx_check_granted(L, run, "signal", !run->host->meter);
-  check_signal(L);
+  take_signal(L);
+  check_signal_granted(L, run);
   pawl_buf *out = pawl_ctx_push_buf(L, run);
   lua_getfield(L, 1, "data");
   pawl_buf_addz(out, "{\"data\":");
@@ -354,9 +370,9 @@ static int ctx_start(lua_State *L, pawl_run *run) {
   lua_settop(L, 3);
   const char *code = check_child_code(L);
   pawl_ctx_check_granted(
-      L, run, "start",
+      L, run, "start", "start", code,
       !run->host->meter ||
-          pawl_codes_match(run->host->meter->limits->start, code));
+          pawl_names_match(run->host->meter->limits->start, code));
   read_child_options(L, run);
   convert_attributes(L, run);
   check_objects(L, run);

@@ -302,9 +302,9 @@ static int host_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) lent = find(host, lua_tostring(L, 2));
   if (!lent) return raise_unknown(L, host);
   pawl_ctx_check_granted(
-      L, run, lua_pushfstring(L, "host.%s", lent->name),
+      L, run, lua_pushfstring(L, "host.%s", lent->name), "host", lent->name,
       !run->host->meter ||
-          pawl_codes_match(run->host->meter->limits->host, lent->name));
+          pawl_names_match(run->host->meter->limits->host, lent->name));
   lua_settop(L, 2);
   lua_getiuservalue(L, 1, 1);
   lua_pushinteger(L, lent - host->lent + 1);

@@ -192,7 +192,7 @@ static int db_index(lua_State *L) {
 
 static int ctx_db(lua_State *L, pawl_run *run) {
   const pawl_call *call = run->call;
-  pawl_ctx_check_granted(L, run, "db",
+  pawl_ctx_check_granted(L, run, "db", "db", NULL,
                          !run->host->meter || run->host->meter->limits->db);
   if (!call->transactional || !call->services->query)
     return pawl_ctx_raise_text(

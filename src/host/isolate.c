@@ -30,7 +30,7 @@ typedef struct warden {
   pawl_host *root;
   int ref;
   pawl_limits limits;
-  pawl_buf start, host; /* of the limits */
+  pawl_granted granted; /* of the limits */
   size_t max_bytes;
   const pawl_options *start_options;
   pawl_said result;
@@ -258,11 +258,7 @@ static pawl_code fetch_module(void *ud, const char *module, pawl_buf *out,
 
 static void keep_limits(warden *w, pawl_wire *m) {
   pawl_wire_take_limits(m, &w->limits);
-  pawl_buf_addz(&w->start, w->limits.start ? w->limits.start : "");
-  pawl_buf_addz(&w->host, w->limits.host ? w->limits.host : "");
-  if (w->start.failed || w->host.failed) give_up(WORST);
-  w->limits.start = w->start.at;
-  w->limits.host = w->host.at;
+  if (!pawl_granted_keep(&w->granted, &w->limits)) give_up(WORST);
 }
 
 /* What Lua may hold three times over, and the texts of a result. */

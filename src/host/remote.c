@@ -240,7 +240,7 @@ static pawl_code serve_host(const pawl_remote *r, pawl_run *run, pawl_wire *m,
     pawl_host_forget_asked(run);
     return PAWL_OK;
   }
-  if (!name || !pawl_codes_match(r->limits->host, name))
+  if (!name || !pawl_names_match(r->limits->host, name))
     return pawl_fail(err, PAWL_LIMIT, "that function is not granted");
   MUST(check_json(input, err));
   pawl_code rc =

@@ -87,8 +87,9 @@ void pawl_wire_add_limits(pawl_buf *out, const pawl_limits *l) {
   pawl_wire_add_int(out, l->effects);
   pawl_wire_add_int(out, l->db);
   pawl_wire_add_int(out, l->await);
-  add_text(out, l->start);
-  add_text(out, l->host);
+#define ADD_GRANT(name) add_text(out, l->name);
+  PAWL_GRANTS(ADD_GRANT)
+#undef ADD_GRANT
 }
 
 void pawl_wire_add_call(pawl_buf *out, const pawl_call *c) {
@@ -182,8 +183,9 @@ void pawl_wire_take_limits(pawl_wire *w, pawl_limits *l) {
   l->effects = (int)pawl_wire_take_int(w);
   l->db = (int)pawl_wire_take_int(w);
   l->await = (int)pawl_wire_take_int(w);
-  l->start = pawl_wire_take_text(w);
-  l->host = pawl_wire_take_text(w);
+#define TAKE_GRANT(name) l->name = pawl_wire_take_text(w);
+  PAWL_GRANTS(TAKE_GRANT)
+#undef TAKE_GRANT
 }
 
 void pawl_wire_take_call(pawl_wire *w, pawl_call *c) {

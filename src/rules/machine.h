@@ -55,7 +55,7 @@ void pawl_vars_take(pawl_decision *d, pawl_buf *vars, pawl_buf *changes);
 /* May the variable that `into` names have this? PAWL_LIMIT: the variables
  * would be too large; it need not be tried again. To be asked before anything
  * follows from the output. */
-pawl_code pawl_output_fits(const pawl_decision *d, const pawl_node *node,
+pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
                            pawl_str output, pawl_error *err);
 
 /* ---- record.c ---- */
@@ -106,13 +106,21 @@ pawl_code pawl_spend(pawl_decision *d, pawl_quota quota, int64_t n,
                      pawl_error *err);
 /* For what the handler wrote that has ended with `rc`; that, or PAWL_LIMIT. */
 pawl_code pawl_spend_lines(pawl_decision *d, pawl_code rc, pawl_error *err);
-/* For what d->result has. */
+/* For what d->result has, its variables among it. */
 pawl_code pawl_spend_effects(pawl_decision *d, pawl_error *err);
 /* Token k runs the step at index `at`, unless its handler waits. */
 void pawl_step_enter(pawl_decision *d, int k, int at);
 /* What a step's handler gave, or why it failed, becomes part of the plan. */
 void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
                         pawl_error *err);
+
+/* ---- bounds.c ---- */
+
+/* May an instance of this definition have these variables? PAWL_LIMIT: not if
+ * it is limited. */
+pawl_code pawl_vars_bear(pawl_decision *d, pawl_str vars, pawl_error *err);
+/* And so many more tokens? */
+pawl_code pawl_tokens_bear(pawl_decision *d, int64_t more, pawl_error *err);
 
 /* ---- route.c ---- */
 

@@ -50,7 +50,7 @@ void pawl_vars_set(pawl_decision *d, const char *name, pawl_str value,
   pawl_buf_deinit(&vars);
 }
 
-pawl_code pawl_output_fits(const pawl_decision *d, const pawl_node *node,
+pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
                            pawl_str output, pawl_error *err) {
   pawl_buf vars = {.alloc = d->alloc};
   size_t max = (size_t)d->world->max_bytes;
@@ -58,10 +58,12 @@ pawl_code pawl_output_fits(const pawl_decision *d, const pawl_node *node,
 
   if (!node->into || !output.at) return PAWL_OK;
   /* mostly this tells: an escaped character takes no more than six */
-  if (pawl_vars_now(d).len + output.len + 6 * strlen(node->into) + 8 <= max)
+  if (!d->def->is_limited &&
+      pawl_vars_now(d).len + output.len + 6 * strlen(node->into) + 8 <= max)
     return PAWL_OK;
   with(d, node->into, output, &vars);
   TRY(pawl_buf_check(&vars, err));
+  TRY(pawl_vars_bear(d, pawl_buf_str(&vars), err));
   if (vars.len <= max) goto out;
   pawl_said_clear(d->result);
   d->result->no_retry = 1; /* it would be too much again */

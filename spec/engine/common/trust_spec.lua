@@ -69,7 +69,7 @@ local function describe_level(backend, level)
     local engine = backend.fresh()
     local path = file(SEES)
     assert(engine:load(path))
-    assert(engine:load(path, { trust = level }))
+    assert(engine:load(path, { trust = { level = level, takes = "mod.*" } }))
     assert.equal(level, engine.workflows:list()[1].trust)
     assert(engine:load(path, { trust = "trusted" }))
     assert.equal(level, engine.workflows:list()[1].trust)
@@ -102,6 +102,52 @@ local function describe_level(backend, level)
     local refused = run(engine, "mod.bad")
     assert.equal("limit", refused.error.code)
     assert.matches("ctx.start is not granted", refused.error.message)
+  end)
+
+  it("grants events that are sent, by their names", function()
+    local engine = backend.fresh {
+      trust = { level = level, may = { signal = { "mod.*", "duel" } } } }
+    assert(engine:load(tmp.file("hears.lua", [[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "mod.hears", start = "w" }
+      flow:wait("w", { event = "*", into = "heard",
+        key = function(ctx) return ctx.input.key end, next = "z" })
+      flow:finish("z", { output = function(ctx) return ctx.vars end })
+      return flow]]), { trust = "trusted" }))
+    local function send(name, code)
+      assert(engine:load(file(("ctx.signal { name = %q, key = %q, data = 7 }")
+        :format(name, name), { code = code })))
+      local hears = assert(engine:start("mod.hears", { key = name }))
+      engine:run { id = hears }
+      local sent = run(engine, code)
+      engine:run { id = hears }
+      return sent, assert(engine:get(hears))
+    end
+    local sent, heard = send("duel", "mod.sends")
+    assert.equal("completed", sent.status)
+    assert.same({ heard = 7 }, heard.output)
+    sent, heard = send("game", "mod.bad")
+    assert.equal("limit", sent.error.code)
+    assert.matches("ctx.signal is not granted to workflow mod.bad",
+      sent.error.message, 1, true)
+    assert.matches('may.signal = "game"', sent.error.hint, 1, true)
+    assert.equal("waiting", heard.status)
+  end)
+
+  it("grants events that tasks raise", function()
+    local engine = backend.fresh {
+      trust = { level = level, may = { signal = "mod.*" } } }
+    local function task(signal)
+      return engine:load(tmp.file("task.lua", ([[
+        local pawl = require "pawl"
+        local flow = pawl.workflow { code = "mod.asks", start = "a",
+          version = "auto" }
+        flow:task("a", { title = "A", signal = "%s", next = "z" }):finish "z"
+        return flow]]):format(signal)))
+    end
+    assert(task "mod.done")
+    kit.refused("limit", "may not send the event game.won, which task \"a\"",
+      "may.signal", task "game.won")
   end)
 
   it("grants functions of the program", function()
@@ -218,6 +264,81 @@ local function describe_level(backend, level)
         next = { more = "a", out = "z" } }):finish "z"
       return flow]])))
     assert.equal("suspended", run(engine, "mod.two").status)
+  end)
+
+  it("bounds the variables of an instance", function()
+    local engine = backend.fresh { trust = { level = level,
+      per_instance = { variables = 3, bytes = 40 } } }
+    assert(engine:load(file [[
+      for i = 1, ctx.input.n do ctx.vars["v" .. i] = 1 end]]))
+    assert.equal("completed", run(engine, nil, { n = 3 }).status)
+    local refused = run(engine, nil, { n = 4 })
+    assert.equal("limit", refused.error.code)
+    assert.matches("^variables: the instance would have 4; 3 are the most",
+      refused.error.message)
+    assert.same({}, refused.variables)
+    -- by a step's own hand, and by `into`
+    assert(engine:load(file("ctx.vars.v = ('x'):rep(40)",
+      { code = "mod.two" })))
+    refused = run(engine, "mod.two")
+    assert.matches("^bytes: the instance would have 48; 40 are the most",
+      refused.error.message)
+    assert.matches("per_instance", refused.error.hint)
+    assert(engine:load(tmp.file("waits.lua", [[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "mod.waits", start = "w" }
+      flow:wait("w", { event = "go", into = "got", next = "z" }):finish "z"
+      return flow]])))
+    for n, status in pairs { [31] = "completed", [32] = "failed" } do
+      local id = assert(engine:start "mod.waits")
+      engine:run { id = id }
+      assert(engine:signal { name = "go", instance = id,
+        data = ("x"):rep(n - 1) })
+      engine:run { id = id }
+      assert.equal(status, kit.status(engine, id))
+    end
+  end)
+
+  it("bounds the tokens of an instance", function()
+    local engine = backend.fresh { trust = { level = level,
+      per_instance = { tokens = 3 } } }
+    assert(engine:load(tmp.file("fork.lua", [[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "mod.forks", start = "a" }
+      flow:fork("a", { next = { x = "t", y = "t", z = "t" } })
+      flow:timer("t", { after = 1, next = "j" })
+      flow:join("j", { next = "z" })
+      flow:finish "z"
+      return flow]])))
+    assert(engine:load(tmp.file("each.lua", [[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "mod.each", start = "a" }
+      flow:each("a", { branch = "t", next = "z", items = function(ctx)
+        local t = {}
+        for i = 1, ctx.input.n do t[i] = i end
+        return t
+      end })
+      flow:timer("t", { after = 1, next = "a" })
+      flow:finish "z"
+      return flow]])))
+    assert.equal("waiting", run(engine, "mod.forks").status)
+    assert.equal("waiting", run(engine, "mod.each", { n = 2 }).status)
+    local refused = run(engine, "mod.each", { n = 3 })
+    assert.equal("limit", refused.error.code)
+    assert.matches("^tokens: the instance would have 4; 3 are the most",
+      refused.error.message)
+    assert(engine:load(tmp.file("fork.lua", [[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "mod.nested", start = "a" }
+      local function two() return { 1, 2 } end
+      flow:each("a", { items = two, branch = "b", next = "z" })
+      flow:each("b", { items = two, branch = "t", next = "a" })
+      flow:timer("t", { after = 1, next = "b" })
+      flow:finish "z"
+      return flow]])))
+    refused = run(engine, "mod.nested")
+    assert.equal("failed", refused.status)
+    assert.matches("^tokens", refused.error.message)
   end)
 
   it("runs modules of a bundle, and no others", function()

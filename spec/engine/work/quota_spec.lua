@@ -15,7 +15,7 @@ flow:finish("z", { output = function(ctx) return ctx.vars end })]]
 
 local function trust(per_minute)
   return { per_minute = per_minute, time = 60,
-    may = { start = "mod.*", await = true } }
+    may = { start = "mod.*", signal = "mod.*", await = true } }
 end
 
 local function load(engine, text, per_minute)
@@ -62,6 +62,22 @@ kit.describe("a quota", function(backend)
     assert_put_off(engine, id, "emits", 4)
     assert.equal(4, kit.count(backend, url, "outbox"))
     assert.equal("completed", goes_on(engine, clock, id))
+  end)
+
+  it("of signals holds for what steps send", function()
+    local engine, clock, url = backend.fresh()
+    load(engine, STEP:format "ctx.signal { name = 'mod.go', key = 'k' }",
+      { signals = 2 })
+    for _ = 1, 2 do
+      assert.equal("completed", select(2, begin(engine)).status)
+    end
+    local id = begin(engine)
+    assert_put_off(engine, id, "signals", 2)
+    engine:run()
+    assert.equal(2, kit.count(backend, url, "event"))
+    assert.equal("completed", goes_on(engine, clock, id))
+    engine:run()
+    assert.equal(3, kit.count(backend, url, "event"))
   end)
 
   it("fails who wants more at once than there are in a minute", function()

@@ -51,6 +51,22 @@ return {
   { "pawl's parts", "require('pawl').json.encode = nil", "cannot be changed" },
   { "the store's tables", "ctx.db:query 'select 1'", "not granted" },
   { "another workflow", "ctx.start('victim.one')", "not granted" },
+  { "another's event", "ctx.signal { name = 'victim.end' }",
+    "ctx.signal is not granted" },
+  { "another's event, its name being no text", [[
+    ctx.signal { name = setmetatable({}, { __tostring = function()
+      return 'hostile.y' end }) }]], "option 'name' is a table" },
+  { "another's event behind a zero",
+    "ctx.signal { name = 'hostile.y\\0victim.end' }", "must be text" },
+  { "another's event that is told once more", [[
+    local t, n = {}, 0
+    setmetatable(t, { __index = function(_, key)
+      if key ~= 'name' then return nil end
+      n = n + 1
+      return n == 1 and 'hostile.y' or 'victim.end'
+    end })
+    ctx.signal(t)
+    error(n .. " time")]], "1 time" },
   { "a descriptor", "ctx.await { fd = 0 }", "not granted" },
   { "a wait without end", "ctx.await(function() return false end)",
     "not granted" },

@@ -44,6 +44,17 @@ return {
     end })
     flow:step("b", { run = function() end, next = "a" })
   ]], "items"),
+  flow("tokens without number", [[
+    local function many()
+      local t = {}
+      for i = 1, 100 do t[i] = i end
+      return t
+    end
+    flow:each("a", { items = many, branch = "b", next = "z" })
+    flow:each("b", { items = many, branch = "c", next = "a" })
+    flow:each("c", { items = many, branch = "d", next = "b" })
+    flow:timer("d", { after = 60, next = "c" })
+  ]], "tokens"),
   flow("an `at` without end", ([[
     flow:timer("a", { at = %s, next = "z" })
   ]]):format(LOOP), "instructions"),

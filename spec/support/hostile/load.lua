@@ -49,5 +49,9 @@ return setmetatable({}, { __name = "pawl.workflow",
   { "its own child", HEAD .. [[
 flow:call("a", { workflow = "hostile.x", next = "z" }):finish "z"
 return flow]], "may not start" },
+  { "another's event, raised by a task", HEAD .. [[
+    flow:task("a", { title = "A", signal = "victim.end", next = "z" })
+    flow:finish "z"
+    return flow]], "may not send the event victim.end" },
   { "a module outside of its bundle", "require 'lfs'", "not there" },
 }

@@ -5,6 +5,7 @@
 
 #include "../../base/clock.h"
 #include "../../value/json.h"
+#include "../../value/object.h"
 #include "../../value/options.h"
 
 static const char *const LEVELS[] = {"trusted", "limited", "isolated"};
@@ -15,7 +16,7 @@ enum { NLEVELS = sizeof LEVELS / sizeof *LEVELS };
 typedef struct given_trust {
   uint64_t given;
   int level;
-  pawl_str codes, may, per_minute, helper;
+  pawl_str author, codes, takes, may, per_minute, per_instance, helper;
   int64_t memory, instructions, effects, time_us;
 } given_trust;
 
@@ -23,16 +24,25 @@ enum {
   LEAST_MEMORY = 2 << 20, /* a state with our own modules in it, and room */
   LEAST_INSTRUCTIONS = 100000,
   LEAST_US = 1000,
-  A_MINUTE = 1000 /* of each that has a quota, where nothing is said */
+  MOST_AUTHOR = 200,
+  A_MINUTE = 1000, /* of each that has a quota, where nothing is said */
+  MOST_VARIABLES = 1000,
+  MOST_BYTES = 1000 * 1000,
+  MOST_TOKENS = 1000
 };
 
 static const pawl_option trust_rows[] = {
     {"level", PAWL_OPTION_CHOICE, .at = offsetof(given_trust, level),
      .names = LEVELS, .high = NLEVELS},
+    {"author", PAWL_OPTION_TEXT, .at = offsetof(given_trust, author), .low = 1,
+     .high = MOST_AUTHOR, .raw = 1},
     {"codes", PAWL_OPTION_TEXTS, .at = offsetof(given_trust, codes)},
+    {"takes", PAWL_OPTION_TEXTS, .at = offsetof(given_trust, takes)},
     {"may", PAWL_OPTION_OBJECT, .at = offsetof(given_trust, may)},
     {"per_minute", PAWL_OPTION_OBJECT,
      .at = offsetof(given_trust, per_minute)},
+    {"per_instance", PAWL_OPTION_OBJECT,
+     .at = offsetof(given_trust, per_instance)},
     {"memory", PAWL_OPTION_INT, .at = offsetof(given_trust, memory),
      .low = LEAST_MEMORY, .high = INT64_C(1) << 32},
     {"instructions", PAWL_OPTION_INT,
@@ -49,14 +59,17 @@ static const pawl_options trust_options = {.what = "trust",
 typedef struct given_may {
   uint64_t given;
   int db, await;
-  pawl_str start, host;
+#define GIVEN_LIST(name) pawl_str name;
+  PAWL_GRANTS(GIVEN_LIST)
 } given_may;
+
+#define MAY_ROW(name) \
+  {#name, PAWL_OPTION_TEXTS, .at = offsetof(given_may, name)},
 
 static const pawl_option may_rows[] = {
     {"db", PAWL_OPTION_BOOL, .at = offsetof(given_may, db)},
     {"await", PAWL_OPTION_BOOL, .at = offsetof(given_may, await)},
-    {"start", PAWL_OPTION_TEXTS, .at = offsetof(given_may, start)},
-    {"host", PAWL_OPTION_TEXTS, .at = offsetof(given_may, host)}};
+    PAWL_GRANTS(MAY_ROW)};
 static const pawl_options may_options = {.what = "trust, may",
                                          PAWL_OPTION_ROWS(may_rows)};
 
@@ -71,6 +84,18 @@ typedef struct given_quotas {
 static const pawl_option quota_rows[] = {PAWL_QUOTAS(QUOTA_ROW)};
 static const pawl_options quota_options = {.what = "trust, per_minute",
                                            PAWL_OPTION_ROWS(quota_rows)};
+
+typedef struct given_bounds {
+  uint64_t given;
+  int64_t n[PAWL_NBOUNDS];
+} given_bounds;
+
+#define BOUND_ROW(name, text)                                                 \
+  {text, PAWL_OPTION_INT, .at = offsetof(given_bounds, n[PAWL_BOUND_##name]), \
+   .low = 1, .high = 1000000000},
+static const pawl_option bound_rows[] = {PAWL_BOUNDS(BOUND_ROW)};
+static const pawl_options bound_options = {.what = "trust, per_instance",
+                                           PAWL_OPTION_ROWS(bound_rows)};
 
 /* ---- reading ---- */
 
@@ -128,29 +153,100 @@ static pawl_code read_quotas(pawl_str json, given_quotas *q, pawl_error *err) {
   return json.len ? pawl_options_read(&quota_options, json, q, err) : PAWL_OK;
 }
 
+static pawl_code read_bounds(pawl_str json, given_bounds *b, pawl_error *err) {
+  *b = (given_bounds){.n = {[PAWL_BOUND_VARIABLES] = MOST_VARIABLES,
+                            [PAWL_BOUND_BYTES] = MOST_BYTES,
+                            [PAWL_BOUND_TOKENS] = MOST_TOKENS}};
+  return json.len ? pawl_options_read(&bound_options, json, b, err) : PAWL_OK;
+}
+
+/* ---- as it is told ---- */
+
+static void tell_patterns(pawl_object *o, const char *name, const char *list) {
+  pawl_object inner;
+  pawl_member_list(o, name, &inner);
+  while (*list) {
+    const size_t n = strcspn(list, ",");
+    pawl_list_next(&inner);
+    pawl_json_add_string(inner.out, (pawl_str){list, n});
+    list += n + (list[n] == ',');
+  }
+  pawl_list_end(&inner);
+}
+
+static void tell_may(pawl_object *o, const pawl_limits *l) {
+  pawl_object may;
+  pawl_member_object(o, "may", &may);
+  pawl_member_bool(&may, "db", l->db);
+  pawl_member_bool(&may, "await", l->await);
+#define TELL_LIST(name) tell_patterns(&may, #name, l->name);
+  PAWL_GRANTS(TELL_LIST)
+  pawl_object_end(&may);
+}
+
+static void tell_counts(pawl_object *o, const pawl_limits *l) {
+  pawl_object inner;
+  pawl_member_object(o, "per_minute", &inner);
+  for (int q = 0; q < PAWL_NQUOTAS; q++)
+    pawl_member_int(&inner, pawl_quota_name((pawl_quota)q), l->per_minute[q]);
+  pawl_object_end(&inner);
+  pawl_member_object(o, "per_instance", &inner);
+  for (int b = 0; b < PAWL_NBOUNDS; b++)
+    pawl_member_int(&inner, pawl_bound_name((pawl_bound)b),
+                    l->per_instance[b]);
+  pawl_object_end(&inner);
+}
+
+static void write_grants(pawl_trust *t) {
+  const pawl_limits *l = &t->limits;
+  pawl_object o;
+  pawl_object_begin(&o, &t->grants);
+  tell_patterns(&o, "codes", t->codes.len ? t->codes.at : "*");
+  tell_may(&o, l);
+  pawl_member_int(&o, "memory", (int64_t)l->memory);
+  pawl_member_int(&o, "instructions", l->instructions);
+  pawl_member_int(&o, "time_us", l->time_us);
+  pawl_member_int(&o, "effects", l->effects);
+  tell_counts(&o, l);
+  pawl_object_end(&o);
+}
+
+/* ---- read ---- */
+
 static pawl_code take(pawl_trust *t, const given_trust *g, pawl_error *err) {
   given_may may;
   given_quotas quotas;
+  given_bounds bounds;
   memset(&may, 0, sizeof may);
   MUST(read_quotas(g->per_minute, &quotas, err));
+  MUST(read_bounds(g->per_instance, &bounds, err));
   if (g->may.len) MUST(pawl_options_read(&may_options, g->may, &may, err));
   MUST(read_patterns(g->codes, "codes", &t->codes, err));
-  MUST(read_patterns(may.start, "may.start", &t->start, err));
-  MUST(read_patterns(may.host, "may.host", &t->host, err));
+  MUST(read_patterns(g->takes, "takes", &t->takes, err));
+#define READ_LIST(name) \
+  MUST(read_patterns(may.name, "may." #name, &t->granted.name, err));
+  PAWL_GRANTS(READ_LIST)
   t->level = (pawl_trust_level)g->level;
   t->limits = (pawl_limits){.instructions = g->instructions,
                             .time_us = g->time_us,
                             .memory = (size_t)g->memory,
                             .effects = (int)g->effects, /* as checked */
                             .db = may.db,
-                            .await = may.await,
-                            .start = t->start.at ? t->start.at : "",
-                            .host = t->host.at ? t->host.at : ""};
+                            .await = may.await};
+  pawl_granted_lend(&t->granted, &t->limits);
   memcpy(t->limits.per_minute, quotas.n, sizeof quotas.n);
+  memcpy(t->limits.per_instance, bounds.n, sizeof bounds.n);
   if (g->helper.len) pawl_json_unquote(g->helper, &t->helper);
+  if (g->author.len)
+    pawl_json_unquote(g->author, &t->author);
+  else
+    pawl_buf_addz(&t->author, PAWL_GUEST);
+  write_grants(t);
   t->isolated = t->limits;
   t->isolated.is_isolated = 1;
   t->isolated.helper = t->helper.at;
+  MUST(pawl_buf_check(&t->author, err));
+  MUST(pawl_buf_check(&t->grants, err));
   return pawl_buf_check(&t->helper, err);
 }
 
@@ -158,7 +254,9 @@ pawl_code pawl_trust_read(pawl_trust *t, const char *text,
                           const pawl_alloc *alloc, pawl_error *err) {
   given_trust g;
   memset(t, 0, sizeof *t);
-  t->codes.alloc = t->start.alloc = t->host.alloc = t->helper.alloc = alloc;
+  t->codes.alloc = t->takes.alloc = t->helper.alloc = alloc;
+  t->author.alloc = t->grants.alloc = alloc;
+  pawl_granted_init(&t->granted, alloc);
   set_defaults(&g);
   if (text && text[0] == '{') {
     g.level = PAWL_TRUST_LIMITED; /* whoever speaks of limits wants them */
@@ -177,9 +275,11 @@ pawl_code pawl_trust_read(pawl_trust *t, const char *text,
 
 void pawl_trust_deinit(pawl_trust *t) {
   pawl_buf_deinit(&t->codes);
-  pawl_buf_deinit(&t->start);
-  pawl_buf_deinit(&t->host);
+  pawl_buf_deinit(&t->takes);
+  pawl_buf_deinit(&t->author);
+  pawl_buf_deinit(&t->grants);
   pawl_buf_deinit(&t->helper);
+  pawl_granted_deinit(&t->granted);
 }
 
 const char *pawl_trust_name(pawl_trust_level level) {
@@ -217,12 +317,34 @@ enum {
 
 static pawl_code check_start(const pawl_trust *t, const pawl_def *def,
                              const char *code, int line, pawl_error *err) {
-  if (!code || pawl_codes_match(t->limits.start, code)) return PAWL_OK;
+  if (!code || pawl_names_match(t->limits.start, code)) return PAWL_OK;
   pawl_fail_hint(
       err, PAWL_LIMIT, "who runs it may grant that: trust, may.start",
       "workflow %s may not start %s: its trust is limited", def->code, code);
   pawl_error_where(err, "%s:%d", def->file, line);
   return PAWL_LIMIT;
+}
+
+/* A task that raises an event does so without a handler. */
+static pawl_code check_signal(const pawl_trust *t, const pawl_def *def,
+                              const pawl_node *n, pawl_error *err) {
+  pawl_str signal;
+  pawl_buf name = {.alloc = def->alloc};
+  pawl_code rc = PAWL_OK;
+  if (!n->task.len || !pawl_json_get(n->task, "signal", &signal))
+    return PAWL_OK;
+  pawl_json_unquote(signal, &name);
+  TRY(pawl_buf_check(&name, err));
+  if (pawl_names_match(t->limits.signal, name.at)) goto out;
+  rc = pawl_fail_hint(
+      err, PAWL_LIMIT, "who runs it may grant that: trust, may.signal",
+      "workflow %s may not send the event %s, which task \"%s\" raises: its "
+      "trust is limited",
+      def->code, name.at, n->name);
+  pawl_error_where(err, "%s:%d", def->file, n->line);
+out:
+  pawl_buf_deinit(&name);
+  return rc;
 }
 
 static void bound_node(pawl_node *n) {
@@ -235,7 +357,7 @@ static void bound_node(pawl_node *n) {
 
 pawl_code pawl_trust_apply(const pawl_trust *t, pawl_def *def,
                            pawl_error *err) {
-  if (t->codes.len && !pawl_codes_match(t->codes.at, def->code)) {
+  if (t->codes.len && !pawl_names_match(t->codes.at, def->code)) {
     pawl_fail_hint(err, PAWL_LIMIT, "who runs it may grant that: trust, codes",
                    "workflow %s is none of the codes that this file may "
                    "define: %.100s",
@@ -246,11 +368,15 @@ pawl_code pawl_trust_apply(const pawl_trust *t, pawl_def *def,
   MUST(check_start(t, def, def->failure_start, def->line, err));
   for (int i = 0; i < def->nnodes; i++) {
     MUST(check_start(t, def, def->nodes[i].workflow, def->nodes[i].line, err));
+    MUST(check_signal(t, def, &def->nodes[i], err));
     bound_node(&def->nodes[i]);
   }
   if (!def->busy_limit || def->busy_limit > MOST_BUSY)
     def->busy_limit = MOST_BUSY;
   memcpy(def->per_minute, t->limits.per_minute, sizeof def->per_minute);
+  memcpy(def->per_instance, t->limits.per_instance, sizeof def->per_instance);
   def->is_limited = 1;
-  return PAWL_OK;
+  def->takes = pawl_names_match(t->takes.at, def->code);
+  MUST(pawl_def_copy(def, pawl_buf_str(&t->author), &def->author, err));
+  return pawl_def_copy(def, pawl_buf_str(&t->grants), &def->grants, err);
 }

@@ -18,10 +18,18 @@ typedef struct pawl_trust {
   pawl_trust_level level; /* of what is loaded, and the most that what comes
                              from the store has */
   pawl_buf codes;       /* what a limited one may be called; empty: anything */
+  pawl_buf author;      /* whose such a one is: codes that another has defined
+                           are not his, */
+  pawl_buf takes;       /* save these */
   pawl_limits limits;   /* of limited ones */
   pawl_limits isolated; /* the same, of isolated ones */
-  pawl_buf start, host, helper; /* limits.start, .host, .helper */
+  pawl_granted granted; /* the lists of both */
+  pawl_buf helper;      /* limits.helper */
+  pawl_buf grants;      /* what is granted, and how much, as JSON */
 } pawl_trust;
+
+/* The author where none is named. The host itself is none. */
+#define PAWL_GUEST "guest"
 
 /* `text`: NULL or "": trusted, "limited", "isolated", or a JSON object. */
 pawl_code pawl_trust_read(pawl_trust *t, const char *text,

@@ -104,7 +104,10 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
     *to = node->next[0].to;
     goto out;
   }
-  if (node->workflow) TRY(pawl_spend(d, PAWL_QUOTA_STARTS, total, err));
+  if (node->workflow)
+    TRY(pawl_spend(d, PAWL_QUOTA_STARTS, total, err));
+  else
+    TRY(pawl_tokens_bear(d, total < node->window ? total : node->window, err));
   t = pawl_tok(d, k);
   t->state = PAWL_TOKEN_WAITING;
   pawl_wait_until(t, pawl_decision_now(d), node->limit_us);

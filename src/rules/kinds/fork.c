@@ -11,7 +11,8 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   pawl_buf ways = {.alloc = d->alloc};
   pawl_str from;
 
-  (void)to, (void)err;
+  (void)to;
+  MUST(pawl_tokens_bear(d, node->nnext - 1, err)); /* its own ends */
   snprintf(newest, sizeof newest, "[%" PRId64 "]", pawl_record_seq(d));
   for (int i = 0; i < node->nnext; i++) {
     const pawl_edge *edge = &node->next[node->order[i]];
