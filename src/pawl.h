@@ -466,9 +466,10 @@ typedef struct pawl_config {
   const char *trust; /* of workflows that are loaded, and the most of
                               those that come from the store: "trusted",
                               "limited", "isolated", or a JSON object, keys:
-                              level, codes, may, memory, instructions,
-                              time_us, effects, per_minute, helper
-                              (docs/workflows.md); "trusted" */
+                              level, author, codes, takes, may, memory,
+                              instructions, time_us, effects, per_minute,
+                              per_instance, helper (docs/workflows.md);
+                              "trusted" */
   int64_t checkpoint_bytes; /* SQLite: so long the log beside the file gets
                               before it is put into the file; at least 64 KB,
                               less is that; 4 MB, or, where commits may wait for
@@ -874,12 +875,14 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_load_text(pawl_engine *engine,
  * of its own, as the config's `trust` says one: for a mod among a game's own
  * quests. NULL: the engine's. What is loaded as limited, or isolated, is stored
  * as such, and runs so wherever it comes from the store. PAWL_LIMIT: loading it
- * met a limit, or its code or what it starts is not granted to it;
- * PAWL_INVALID: there is no such trust; PAWL_UNSUPPORTED: the program that
- * isolated ones run in is not there. Else as pawl_load. `out` is the caller's.
+ * met a limit, or its code or what it starts is not granted to it, or that is
+ * the code of another author, or the host's own; PAWL_INVALID: there is no such
+ * trust; PAWL_UNSUPPORTED: the program that isolated ones run in is not there.
+ * Else as pawl_load. `out` is the caller's.
  *
  *   rc = pawl_load_as(engine, "quest.lua", NULL,
- *                     "{\"codes\":\"mod.*\",\"memory\":4194304}", NULL, &err); */
+ *                     "{\"author\":\"spells\",\"memory\":4194304}", NULL,
+ *                     &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_load_as(pawl_engine *engine,
                                              const char *name,
                                              const char *text,

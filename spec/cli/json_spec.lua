@@ -364,6 +364,12 @@ for _, backend in ipairs(backends) do
       check("deploy", "deploy", "all2.lua")
       write("bad.lua", "return 1")
       check("deploy", "deploy", "bad.lua", { code = 1 })
+      write("mod.lua", (FLOW:gsub('code = "t.all"', 'code = "mod.all"')))
+      check("deploy", "deploy", "mod.lua", "--trust",
+        '{"codes":"mod.*","may":{"start":["mod.*","t.*"],"host":"spawn",'
+        .. '"signal":"*"}}')
+      check("workflow list", "workflow", "list")
+      check("workflow show", "workflow", "show", "mod.all")
     end
 
     --- The tenants' own are not found by whom none is given to.

@@ -20,6 +20,7 @@ for _, backend in ipairs(backends) do
       here = command.folder()
       env = { env = { PAWL_STORE = backend.url() } }
       here:write("mod.lua", SEES:format("mod.one", ""))
+      here:write("own.lua", SEES:format("own.one", ""))
       here:write("loop.lua", SEES:format("mod.loop", "while true do end"))
     end)
     after_each(function()
@@ -29,7 +30,7 @@ for _, backend in ipairs(backends) do
 
     it("limits what `pawl run` runs", function()
       assert.same({ io = "table" },
-        here:json("run", "mod.lua", env).output)
+        here:json("run", "own.lua", env).output)
       assert.same({ io = "nil" },
         here:json("run", "mod.lua", "--trust", "limited", env).output)
       local now, ran = here:json("run", "loop.lua", "--trust",
@@ -82,6 +83,46 @@ for _, backend in ipairs(backends) do
       assert.matches("limited", here:pawl("workflow", "list", env).out)
       assert.matches("trust +limited",
         here:pawl("workflow", "show", "mod.one", env).out)
+    end)
+
+    it("has what is granted shown", function()
+      assert.equal(0, here:pawl("deploy", "mod.lua", "--trust",
+        '{"author":"spells","may":{"db":true,"start":["mod.*","duel"]},'
+        .. '"per_instance":{"tokens":7},"time_us":50000}', env).code)
+      local listed = here:pawl("workflow", "list", env).out
+      assert.matches("AUTHOR +MAY", listed)
+      assert.matches("limited +spells +db start=mod%.%*,duel", listed)
+      local shown = here:pawl("workflow", "show", "mod.one", env).out
+      assert.matches("author +spells", shown)
+      assert.matches("may +db start=mod%.%*,duel", shown)
+      assert.matches("handlers +5000000 instructions, 0%.05 s", shown)
+      assert.matches("instance +1000000 bytes, 7 tokens, 1000 variables",
+        shown)
+      local flow = here:json("workflow", "list", env)[1]
+      assert.same({ db = true, await = false, start = { "mod.*", "duel" },
+        signal = {}, host = {} }, flow.grants.may)
+      assert.equal(50000, flow.grants.time_us)
+      -- as whoever loads it says
+      assert.equal(0, here:pawl("deploy", "mod.lua", "--trust",
+        '{"author":"spells"}', env).code)
+      assert.matches("limited +spells +nothing",
+        here:pawl("workflow", "list", env).out)
+    end)
+
+    it("leaves out what no workflow has", function()
+      assert.equal(0, here:pawl("deploy", "mod.lua", env).code)
+      local listed = here:pawl("workflow", "list", env).out
+      assert.not_matches("AUTHOR", listed)
+      assert.not_matches("MAY", listed)
+    end)
+
+    it("names the author whose a code is", function()
+      assert.equal(0, here:pawl("deploy", "mod.lua", env).code)
+      local ran = here:pawl("deploy", "mod.lua", "--trust",
+        '{"author":"spells"}', env)
+      assert.not_equal(0, ran.code)
+      assert.matches("mod.one is the host's own: it may not be defined by "
+        .. "spells", ran.out .. ran.err, 1, true)
     end)
 
     it("is refused where it means nothing", function()

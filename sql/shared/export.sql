@@ -7,8 +7,9 @@
 -- columns: carried_workflow
 --   code text, version integer, revision integer, name text,
 --   description text, graph json, source text, bundle json, sha256 text,
---   inline boolean, trust text, executor_group text, created_at time,
---   modified_at time, by text, reason text
+--   inline boolean, trust text, author text, grants json,
+--   executor_group text, created_at time, modified_at time, by text,
+--   reason text
 
 -- columns: carried_instance
 --   id uuid, workflow text, version integer, tenant text, priority smallint,

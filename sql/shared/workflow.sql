@@ -4,11 +4,13 @@
 -- args: @code text, @version integer?
 -- rows: code text, version integer, revision integer, name text,
 --       description text, graph json, source text, bundle json,
---       sha256 text, inline boolean, active boolean, trust text
--- Version null: the newest active one.
+--       sha256 text, inline boolean, active boolean, trust text,
+--       grants json, code_author text
+-- Version null: the newest active one. code_author: whose its code is.
 select code, version, revision, name, description, graph, source, bundle,
-       sha256, inline, active, trust
-  from pawl.workflow
+       sha256, inline, active, trust, grants,
+       (select c.author from pawl.code c where c.code = w.code) as code_author
+  from pawl.workflow w
  where code = @code and current
    and (version = @version or (@version is null and active))
  order by version desc limit 1;
@@ -19,13 +21,14 @@ select code, version, revision, name, description, graph, source, bundle,
 --       description text, graph json, source text, bundle json,
 --       sha256 text, inline boolean, active boolean, current boolean,
 --       created_at time, modified_at time, executor_group text, by text,
---       reason text, suspended boolean, off boolean, trust text
+--       reason text, suspended boolean, off boolean, trust text, author text,
+--       grants json
 -- Version null: the newest that starts, else the newest; revision null: the
 -- one that runs.
 select code, version, revision, name, description, graph, source, bundle,
        sha256, inline, active, current, created_at, modified_at,
        executor_group, by, reason, {{suspended w.code}} as suspended,
-       switched_off is not null as off, trust
+       switched_off is not null as off, trust, author, grants
   from pawl.workflow w
  where code = @code and (@version is null or version = @version)
    and (revision = @revision or (@revision is null and current))
@@ -55,13 +58,13 @@ select version from pawl.workflow
 --       inline boolean, active boolean, name text, description text,
 --       nodes integer??,
 --       created_at time, modified_at time, by text, reason text,
---       suspended boolean, off boolean, trust text
+--       suspended boolean, off boolean, trust text, author text, grants json
 select code, version, revision, sha256, inline, active, name, description,
        json_array_length(graph -> 'nodes') as nodes, -- only: postgres
        json_array_length(graph, '$.nodes') as nodes, -- only: sqlite
        created_at, modified_at, by, reason,
        {{suspended w.code}} as suspended, switched_off is not null as off,
-       trust
+       trust, author, grants
   from pawl.workflow w
  where current and (@code is null or code = @code)
    and (@prefix is null or left(code, length(@prefix)) = @prefix)
@@ -104,10 +107,10 @@ update pawl.workflow
 -- name: workflow_lock
 -- args: @code text, @version integer
 -- rows: revision integer, sha256 text, active boolean, graph json,
---       reason text, trust text
+--       reason text, trust text, author text, grants json
 -- Held until the unit ends: two programs registering a version take turns.
 -- Differs: in SQLite the unit's write lock makes them do so.
-select revision, sha256, active, graph, reason, trust
+select revision, sha256, active, graph, reason, trust, author, grants
   from pawl.workflow
  where code = @code and version = @version and current for update;
 
@@ -119,26 +122,27 @@ update pawl.workflow
  where code = @code and version = @version and current;
 
 -- name: workflow_limit
--- args: @code text, @version integer, @trust text
-update pawl.workflow set trust = @trust
+-- args: @code text, @version integer, @trust text, @author text, @grants json
+update pawl.workflow set trust = @trust, author = @author, grants = @grants
  where code = @code and version = @version and current;
 
 -- name: workflow_insert
 -- args: @code text, @version integer, @name text, @description text,
 --       @graph json, @source text, @bundle json, @sha256 text,
---       @inline boolean, @trust text, @active boolean,
+--       @inline boolean, @trust text, @author text, @grants json,
+--       @active boolean,
 --       @executor_group text, @by text, @reason text, @now time?
 -- The revision number is allocated here, where it cannot be given twice. Of a
 -- code that is switched off, or is being so, it does not start; whether it
 -- would is as it was, or as it is to be.
 insert into pawl.workflow (code, version, revision, name, description, graph,
-       source, bundle, sha256, inline, trust, active, current,
+       source, bundle, sha256, inline, trust, author, grants, active, current,
        executor_group, created_at, modified_at, by, reason, switched_off)
 select @code, @version,
        1 + coalesce((select max(revision) from pawl.workflow
                       where code = @code and version = @version), 0),
        @name, @description, @graph, @source, @bundle, @sha256, @inline,
-       @trust,
+       @trust, @author, @grants,
        case when o.n > 0 then false else @active end,
        true, @executor_group, {{now}}, {{now}}, @by, @reason,
        case when o.n > 0 then
@@ -150,3 +154,21 @@ select @code, @version,
            where code = @code for update) l) o
  where true
 on conflict do nothing;
+
+-- name: code_author
+-- args: @code text
+-- rows: author text
+select author from pawl.code where code = @code;
+
+-- name: code_claim
+-- args: @code text, @author text, @now time?
+-- rows: author text
+-- Whose it is: @author's, if it was nobody's. Held until the unit ends.
+insert into pawl.code as c (code, author, since)
+values (@code, @author, {{now}})
+on conflict (code) do update set author = c.author
+returning author;
+
+-- name: code_take
+-- args: @code text, @author text, @now time?
+update pawl.code set author = @author, since = {{now}} where code = @code;

@@ -12,6 +12,24 @@ local verb_args = require "pawl.args"
 
 ---- list --------------------------------------------------------------------
 
+local GRANTED <const> = { "db", "await", "start", "signal",
+  "host" }
+
+--- What a workflow that is not trusted may do besides: "db, start=mod.*".
+local function may_of(flow)
+  local words = {}
+  if not flow.grants then return nil end
+  for _, name in ipairs(GRANTED) do
+    local may = flow.grants.may[name]
+    if may == true then
+      words[#words + 1] = name
+    elseif may and may[1] then
+      words[#words + 1] = name .. "=" .. table.concat(may, ",")
+    end
+  end
+  return words[1] and table.concat(words, " ") or "nothing"
+end
+
 local columns = {
   { title = "WORKFLOW", flex = true,
     value = function(w) return w.workflow end },
@@ -23,7 +41,10 @@ local columns = {
     if w.off then return "off" end
     return w.active and "active" or "inactive"
   end },
-  { title = "TRUST", drop = 5, value = function(w) return w.trust end },
+  { title = "TRUST", drop = 7, value = function(w) return w.trust end },
+  { title = "AUTHOR", flex = true, sparse = true, drop = 6,
+    value = function(w) return w.author end },
+  { title = "MAY", flex = true, sparse = true, drop = 5, value = may_of },
   { title = "LIVE", right = true, value = function(w) return w.live end },
   { title = "NODES", right = true, drop = 2,
     value = function(w) return w.nodes end },
@@ -104,12 +125,36 @@ local function durability_of(graph)
   return words[1] and table.concat(words, ", ")
 end
 
+local function counts(object)
+  local words, names = {}, {}
+  for name in pairs(object) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    words[i] = ("%d %s"):format(object[name], name)
+  end
+  return table.concat(words, ", ")
+end
+
+--- As whoever loaded it last has granted it.
+local function show_grants(flow)
+  local g = flow.grants
+  line("author", flow.author)
+  if not g then return end
+  line("may", may_of(flow))
+  line("codes", table.concat(g.codes, ", "))
+  line("handlers", ("%d instructions, %g s, %d bytes, %d effects"):format(
+    g.instructions, g.time_us / 1e6, g.memory, g.effects))
+  line("minute", counts(g.per_minute))
+  line("instance", counts(g.per_instance))
+end
+
 local function show_workflow(flow)
   line("workflow", ("%s %d"):format(flow.workflow, flow.version))
   line("name", flow.name)
   line("description", flow.description)
   line("state", state_of(flow))
   line("trust", flow.trust)
+  show_grants(flow)
   line("revision", flow.revision .. (flow.current and "" or ", an older one"))
   line("sha256", flow.sha256)
   line("nodes", tostring(#flow.graph.nodes))

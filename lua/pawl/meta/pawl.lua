@@ -205,16 +205,21 @@ function pawl.doctor(url, options) end
 
 ---@class pawl.Trust
 ---@field level? "trusted"|"limited"|"isolated"  "limited"
+---@field author? string            whose files they are: codes that another has
+---                                 defined are not his; "guest"
 ---@field codes? string|string[]    what a file may define: "mod.*"; any
----@field may? { db?: boolean, await?: boolean, start?: string|string[], host?: string|string[] }  what
+---@field takes? string|string[]    of these it may define another's as well
+---@field may? { db?: boolean, await?: boolean, start?: string|string[], signal?: string|string[], host?: string|string[] }  what
 ---                                 its handlers may call; nothing of these
 ---@field memory? integer           bytes of its Lua state; 16 MB
 ---@field instructions? integer     of a handler, and of a load; 5 million
 ---@field time? number|string       the same; 0.1 s
 ---@field effects? integer          events, notes, starts, attributes and log
 ---                                 lines of one handler; 1000
----@field per_minute? { starts?: integer, timers?: integer, events?: integer, emits?: integer, logs?: integer }
+---@field per_minute? { starts?: integer, timers?: integer, events?: integer, emits?: integer, signals?: integer, logs?: integer }
 ---                                 of all its instances; 1000 of each
+---@field per_instance? { variables?: integer, bytes?: integer, tokens?: integer }
+---                                 of each one; 1000, 1 MB of these, 1000
 ---@field helper? string            isolated: the command `pawl`, which it runs
 ---                                 in; the one that was installed
 

@@ -49,6 +49,8 @@ create table pawl.workflow (
   sha256 text not null,
   inline boolean not null,
   trust text not null,
+  author text,
+  grants json,
   active boolean not null,
   current boolean not null,
   executor_group text,
@@ -61,6 +63,10 @@ create table pawl.workflow (
 );
 comment on column pawl.workflow.trust is
   'trusted, limited or isolated: the most that it has where it runs from this row';
+comment on column pawl.workflow.author is
+  'whose file it is, as the host said; null: the host''s own';
+comment on column pawl.workflow.grants is
+  'what whoever loaded it last let it do; null: all. Told, and no right';
 comment on column pawl.workflow.switched_off is
   'the code is: true: this version is active again once it is switched on';
 create unique index workflow_current on pawl.workflow (code, version)
@@ -92,6 +98,17 @@ comment on column pawl.workflow.modified_at is
   'when it was last switched on or off, or a revision came';
 comment on column pawl.workflow.by is 'who did that';
 comment on column pawl.workflow.reason is 'and why';
+
+create table pawl.code (
+  code text primary key,
+  author text,
+  since timestamptz not null
+);
+comment on table pawl.code is 'who may define workflows of a name';
+comment on column pawl.code.code is 'the name, of all versions';
+comment on column pawl.code.author is
+  'who defined it first, or took it since; null: the host itself';
+comment on column pawl.code.since is 'when that was';
 
 -- Instances ---------------------------------------------------------------
 

@@ -136,7 +136,8 @@ pawl_code pawl_engine_workflow_list(pawl_engine *e, pawl_str text,
   TRY(fetch_list(e, &q, &rows, err));
   pawl_add_rows(&list, &rows,
                 "workflow=code version revision name description active "
-                "suspended off inline trust nodes sha256 created=created_at "
+                "suspended off inline trust author grants nodes sha256 "
+                "created=created_at "
                 "modified=modified_at by reason");
   TRY(pawl_buf_check(&list, err));
   if (q.live)
@@ -191,8 +192,8 @@ static pawl_code add_workflow(pawl_engine *e, const char *code,
   pawl_object_begin(&o, out);
   pawl_member_columns(&o, rows, 0,
                       "workflow=code version revision current name "
-                      "description active suspended off inline trust sha256 "
-                      "created=created_at modified=modified_at "
+                      "description active suspended off inline trust author "
+                      "grants sha256 created=created_at modified=modified_at "
                       "group=executor_group by reason source bundle graph");
   MUST(PAWL_READ(e->store, workflow_revisions, &revisions, err,
                  .code = pawl_strz(code), .version = version));

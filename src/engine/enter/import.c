@@ -347,6 +347,7 @@ out:
 /* Which the arguments are; told as any registration. */
 static pawl_code insert_workflow(reading *r, const pawl_def *def,
                                  pawl_error *err) {
+  const pawl_str author = text_of(&r->e->args, "author");
   pawl_rows rows;
   char own[PAWL_MAX_SELF];
   int at;
@@ -354,6 +355,9 @@ static pawl_code insert_workflow(reading *r, const pawl_def *def,
   MUST(pawl_store_send(r->e->store, &r->e->args, &at, err));
   pawl_store_rows(r->e->store, at, &rows);
   if (!rows.changed) return PAWL_OK;
+  MUST(PAWL_SEND(r->e->store, code_claim, NULL, err,
+                 .code = pawl_strz(def->code), .author = author,
+                 .now = pawl_store_now(r->e->store)));
   return pawl_audit_workflow(r->e, "registered", pawl_strz(def->code),
                              def->version,
                              r->options.by.len ? pawl_buf_str(&r->options.by)

@@ -9,6 +9,7 @@
 #include "../../value/json.h"
 #include "../common/audit.h"
 #include "../common/engine_struct.h"
+#include "author.h"
 #include "register.h"
 #include "versions.h"
 
@@ -43,7 +44,7 @@ typedef struct known {
   int64_t revision;
   int same, active, fixed;
   pawl_trust_level trust;
-  pawl_str graph; /* until the unit is over */
+  pawl_str graph, author, grants; /* until the unit is over */
 } known;
 
 static pawl_code send_lock(pawl_engine *e, const pawl_def *def, known *k,
@@ -64,6 +65,8 @@ static pawl_code send_lock(pawl_engine *e, const pawl_def *def, known *k,
   k->active = row.active != 0;
   k->fixed = row.revision > 1 && row.reason.at;
   k->graph = row.graph;
+  k->author = row.author;
+  k->grants = row.grants;
   k->trust = pawl_trust_stored(row.trust);
   return PAWL_OK;
 }
@@ -116,16 +119,29 @@ static const char *why(const pawl_registering *r) {
   return r->fix->reason.at ? r->fix->reason.at : "";
 }
 
-/* A fix of what is limited stays so, whoever makes it. */
-static pawl_trust_level level_of(const pawl_def *def,
-                                 const pawl_registering *r, const known *k) {
-  const pawl_trust_level own = pawl_trust_of(def);
-  return r->fix && k->trust > own ? k->trust : own;
+/* Whose it is, how far he is trusted, and what was granted. */
+typedef struct standing {
+  pawl_trust_level trust;
+  pawl_str author, grants;
+} standing;
+
+/* A fix of what is limited stays so, and its author's, whoever makes it. */
+static standing standing_of(const pawl_def *def, const pawl_registering *r,
+                            const known *k) {
+  standing s = {pawl_trust_of(def), pawl_strz(def->author),
+                pawl_strz(def->grants)};
+  if (!r->fix || k->trust <= s.trust) return s;
+  s.trust = k->trust;
+  if (def->is_limited) return s;
+  s.author = k->author;
+  s.grants = k->grants;
+  return s;
 }
 
 static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
                              const pawl_registering *r, const known *k,
                              int *at, pawl_error *err) {
+  const standing s = standing_of(def, r, k);
   char own[PAWL_MAX_SELF];
 
   assert(!k->same && def->version > 0);
@@ -135,19 +151,31 @@ static pawl_code send_insert(pawl_engine *e, const pawl_def *def,
       .description = pawl_strz(def->description), .graph = def->graph,
       .source = def->source, .bundle = def->bundle,
       .sha256 = pawl_strz(def->sha256), .inline_ = def->is_inline,
-      .trust = pawl_strz(pawl_trust_name(level_of(def, r, k))),
-      .executor_group = pawl_strz(e->config.group), .active = k->active,
-      .by = who(e, r, own), .reason = pawl_strz(why(r)),
+      .trust = pawl_strz(pawl_trust_name(s.trust)), .author = s.author,
+      .grants = s.grants, .executor_group = pawl_strz(e->config.group),
+      .active = k->active, .by = who(e, r, own), .reason = pawl_strz(why(r)),
       .now = pawl_store_now(e->store));
+}
+
+/* Is all said that its loading says? Of what is trusted that is nothing. */
+static int is_told(const pawl_def *def, pawl_trust_level trust,
+                   pawl_str author, pawl_str grants) {
+  return !def->is_limited ||
+         (pawl_trust_of(def) <= trust && pawl_author_is(def, author) &&
+          pawl_str_eqz(grants, def->grants));
 }
 
 /* What somebody trusts less than it is stored is stored so from now on. The
  * way back is another version. */
 static pawl_code send_limit(pawl_engine *e, const pawl_def *def,
-                            pawl_error *err) {
-  return PAWL_SEND(e->store, workflow_limit, NULL, err,
-                   .code = pawl_strz(def->code), .version = def->version,
-                   .trust = pawl_strz(pawl_trust_name(pawl_trust_of(def))));
+                            const known *k, pawl_error *err) {
+  const pawl_trust_level own = pawl_trust_of(def);
+  MUST(pawl_author_claim(e, def, 0, err));
+  return PAWL_SEND(
+      e->store, workflow_limit, NULL, err, .code = pawl_strz(def->code),
+      .version = def->version,
+      .trust = pawl_strz(pawl_trust_name(own > k->trust ? own : k->trust)),
+      .author = pawl_strz(def->author), .grants = pawl_strz(def->grants));
 }
 
 /* Its triggers replace those of its older versions. */
@@ -269,16 +297,20 @@ pawl_code pawl_register_one(pawl_engine *e, pawl_def *def,
   char own[PAWL_MAX_SELF];
   int at;
 
+  MUST(pawl_author_look(e, def, err));
   MUST(look(e, def, r, &k, err));
   (void)PAWL_FAULT("register.looked");
   def->revision = k.revision;
   *out = PAWL_OUTCOME_SAME;
-  if (k.same && pawl_trust_of(def) > k.trust) return send_limit(e, def, err);
-  if (k.same) return PAWL_OK;
+  if (k.same)
+    return is_told(def, k.trust, k.author, k.grants)
+               ? PAWL_OK
+               : send_limit(e, def, &k, err);
   if (k.exists) {
     if (!r->fix) MUST(check_replace(e, def, &k, err));
     MUST(send_retire(e, def, err));
   }
+  MUST(pawl_author_claim(e, def, r->fix != NULL, err));
   MUST(send_insert(e, def, r, &k, &at, err));
   pawl_store_rows(e->store, at, &rows);
   *out = !rows.changed ? PAWL_OUTCOME_RIVAL
@@ -332,8 +364,9 @@ static pawl_code find_same(pawl_engine *e, pawl_def *def,
   MUST(fetch(e, def->code, version, &rows, err));
   if (!rows.nrows) return PAWL_OK;
   const pawl_workflow_get_row row = pawl_read_workflow_get(&rows, 0);
-  *same = pawl_str_eqz(row.sha256, def->sha256) &&
-          pawl_trust_stored(row.trust) >= pawl_trust_of(def);
+  *same =
+      pawl_str_eqz(row.sha256, def->sha256) &&
+      is_told(def, pawl_trust_stored(row.trust), row.code_author, row.grants);
   if (*same) def->revision = row.revision;
   return PAWL_OK;
 }

@@ -13,7 +13,7 @@ static pawl_code tell_one(pawl_engine *e, pawl_def *def, pawl_error *err) {
   pawl_code rc = pawl_register_def(e, def, &why);
 
   if (rc == PAWL_OK) return PAWL_OK;
-  if (rc == PAWL_EXISTS) {
+  if (rc == PAWL_EXISTS || rc == PAWL_LIMIT) {
     pawl_log_error(&e->log, PAWL_WARN,
                    "the store has another definition than the one that runs",
                    &why);

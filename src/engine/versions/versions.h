@@ -1,6 +1,7 @@
 /* engine/versions/versions.h: the versions of workflows, here and in the store.
  *
  *   register.c   definitions: loaded, checked, stored, found again
+ *   author.c     whose a code is, and who may define it
  *   deploy.c     many files stored at once, to be run by others
  *   hotfix.c     another source for a version that instances run
  *   crossing.c   what can go from one version to another
