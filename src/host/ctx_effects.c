@@ -218,11 +218,11 @@ static int ctx_publish(lua_State *L, pawl_run *run) {
     pawl_ctx_raise_text(L, PAWL_VALUE, HINT, "ctx.publish: the name is a %s",
                         luaL_typename(L, 1));
   name.at = lua_tolstring(L, 1, &name.len);
-  if (!name.len || name.len > MOST_SIGNAL_TEXT ||
+  if (!name.len || name.len > PAWL_MAX_SIGNAL_TEXT ||
       memchr(name.at, 0, name.len) || !pawl_utf8_check(name, &at))
     pawl_ctx_raise_text(L, PAWL_VALUE, HINT,
                         "ctx.publish: the name must be text of 1 to %d bytes",
-                        MOST_SIGNAL_TEXT);
+                        PAWL_MAX_SIGNAL_TEXT);
   pawl_buf *out = pawl_ctx_push_buf(L, run);
   pawl_buf_addz(out, "{\"name\":");
   pawl_json_add_string(out, name);

@@ -9,7 +9,7 @@ static pawl_code check(pawl_decision *d, pawl_bound bound, int64_t n,
   const int64_t most = d->def->per_instance[bound];
 
   if (n <= most) return PAWL_OK;
-  pawl_result_clear(d->result);
+  pawl_said_clear(d->result);
   d->result->no_retry = 1; /* it would be too much again */
   return pawl_fail_hint(
       err, PAWL_LIMIT,
