@@ -78,7 +78,7 @@ end
 
 local function draw(engine, game, size)
   local times, steps, claimed, over, next_frame = {}, 0, 0, 0, mono()
-  local why = { claim = 0, load = 0, run = 0, commit = 0, wait = 0, rest = 0 }
+  local why = {}
   for i = 1, size.frames do
     next_frame = next_frame + FRAME
     game.now = game.now + FRAME
@@ -87,7 +87,9 @@ local function draw(engine, game, size)
     times[i] = mono() - began
     steps, claimed = steps + stats.steps, claimed + stats.claimed
     if stats.over > 0 then over = over + 1 end
-    for part, took in pairs(stats.spent) do why[part] = why[part] + took end
+    for part, took in pairs(stats.spent) do
+      why[part] = (why[part] or 0) + took
+    end
     local left = next_frame - mono()
     if size.paced and left > 0 then
       system.sleep(left)
