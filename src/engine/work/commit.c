@@ -320,7 +320,9 @@ static void stored(pawl_engine *e, pawl_held *h, int latch) {
       h->d.plan.look_us < e->next_due_us)
     e->next_due_us = h->d.plan.look_us;
   if (after != PAWL_AFTER_GO_ON) {
-    if (latch != h->latch) e->let_go_due = 1;
+    /* It is due, and who sent what came saw that it was held and woke nobody:
+     * also a tick that has no time for another look is to know. */
+    if (latch != h->latch) e->let_go_due = e->woken = 1;
     pawl_held_free(e, h);
     return;
   }
