@@ -34,6 +34,7 @@ static void a_handler_sees_its_call(engine *e) {
          "assert(ctx.id == '0190-id' and ctx.workflow == 'test.flow')\n"
          "assert(ctx.version == 3 and ctx.node == 'a' and ctx.attempt == 2)\n"
          "assert(ctx.visit == 4 and ctx.token.no == 1)\n"
+         "assert(ctx.progress.at == 2 and ctx.progress == ctx.progress)\n"
          "assert(ctx.tenant == 'acme' and ctx.correlation == nil)\n"
          "assert(ctx.input.price == 3 and ctx.input == ctx.input)\n"
          "assert(ctx.now() == 1764000000.5)\n"

@@ -104,12 +104,21 @@ static inline pawl_code serve_visits(const pawl_call *call, int64_t *out,
   return PAWL_OK;
 }
 
+static inline pawl_code serve_progress(const pawl_call *call, pawl_buf *out,
+                                       pawl_error *err) {
+  if (call->attempt > 99)
+    return pawl_fail(err, PAWL_UNREACHABLE, "the store is gone");
+  if (call->attempt > 1) pawl_buf_addf(out, "{\"at\":%d}", (int)call->attempt);
+  return PAWL_OK;
+}
+
 static const pawl_services SERVICES = {.now = serve_now,
                                        .log = serve_log,
                                        .heartbeat = serve_heartbeat,
                                        .cancelled = serve_cancelled,
                                        .attrs = serve_attrs,
                                        .visits = serve_visits,
+                                       .progress = serve_progress,
                                        .new_id = serve_new_id,
                                        .query = serve_query};
 

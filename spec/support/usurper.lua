@@ -28,10 +28,23 @@ end
 
 --- Its members, in the order of defs/result.h: an int, or a text.
 local MEMBERS <const> = {}
-do
+
+--- What may be asked, by its name: a number (host/wire.h).
+local ASKS <const> = {}
+
+local function read(path)
   local folder = arg[0]:match "(.*)/spec/support/"
-  local header <close> = assert(io.open(folder .. "/src/defs/result.h"))
-  for kind, name in header:read "a":gmatch "X%((%u+), ([%l_]+)%)" do
+  local file <close> = assert(io.open(folder .. "/src/" .. path))
+  return file:read "a"
+end
+
+do
+  local n = 0
+  for name in read "host/wire.h":match "enum pawl_wire_ask {(.-)}"
+    :gmatch "PAWL_ASK_([%u_]+)" do
+    ASKS[name], n = n, n + 1
+  end
+  for kind, name in read "defs/result.h":gmatch "X%((%u+), ([%l_]+)%)" do
     MEMBERS[#MEMBERS + 1] = { name = name,
       is_int = kind == "FLAG" or kind == "TIME" }
   end
@@ -55,7 +68,7 @@ local function failed(code)
 end
 
 local function ask(what, ...)
-  io.write(frame(ASK, int(what), ...))
+  io.write(frame(ASK, int(ASKS[what]), ...))
   local _, body = take()
   return (string.unpack("=i8", body)) -- its code
 end
@@ -87,17 +100,20 @@ function CASES.silent() while true do take() end end
 function CASES.leaves() os.exit(7, true) end
 --- What was not granted is refused; the rest goes on.
 function CASES.not_granted(serial)
-  local codes = { ask(7, int(serial), text "ban", text "1", int(1), int(0),
-      int(0), int(0)), ask(6, int(serial), text "select 1", text "[]"),
-    ask(8, int(serial), text "../secret"),
-    ask(1, int(serial), text "{no json") }
+  local codes = {
+    ask("HOST", int(serial), text "ban", text "1", int(1), int(0), int(0),
+      int(0)),
+    ask("QUERY", int(serial), text "select 1", text "[]"),
+    ask("MODULE", int(serial), text "../secret"),
+    ask("HEARTBEAT", int(serial), text "{no json"),
+  }
   return done { has_output = 1, output = "[" .. table.concat(codes, ",")
     .. "]", vars_changed = 1, vars = ('{"codes":[%s]}'):format(
     table.concat(codes, ",")) }
 end
 --- Questions without an end, each of which is answered.
 function CASES.endless(serial)
-  while true do ask(0, int(serial)) end
+  while true do ask("NOW", int(serial)) end
 end
 
 while true do

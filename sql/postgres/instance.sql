@@ -1,10 +1,12 @@
 -- name: instance_progress
--- args: @shard smallint, @id uuid, @lease uuid, @progress text
--- What a running handler says of itself; the step's commit clears it.
+-- args: @shard smallint, @id uuid, @lease uuid, @progress text,
+--       @visit integer
+-- What a running handler says of itself; the step's commit clears it, unless
+-- that is tried again.
 with mine as materialized (
   select 1 from pawl.agenda
    where shard = @shard and instance = @id and lease = @lease for update)
-update pawl.instance i set progress = @progress
+update pawl.instance i set progress = @progress, progress_visit = @visit
   from mine where i.shard = @shard and i.id = @id;
 
 -- name: instance_pin

@@ -24,7 +24,7 @@
 --   previous_node text, visit integer, token_data json, token_event json,
 --   token_detail json, token_due_at time, commits integer, seq integer,
 --   entered_at time, updated_at time, output json, error json, progress text,
---   cancellation json, completed_at time, successor uuid
+--   progress_visit integer, cancellation json, completed_at time, successor uuid
 
 -- columns: carried_agenda
 --   workflow text, version integer, executor_group text, priority smallint,

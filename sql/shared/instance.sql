@@ -411,6 +411,13 @@ select @shard, workflow, version,
 select lease, commits, away is not null as away
   from pawl.instance where shard = @shard and id = @id;
 
+-- name: instance_progressed
+-- args: @shard smallint, @id uuid, @visit integer
+-- rows: progress text
+-- What an earlier attempt has said.
+select progress from pawl.instance
+ where shard = @shard and id = @id and progress_visit = @visit;
+
 -- name: instance_status
 -- args: @shard smallint, @id uuid
 -- rows: status text

@@ -1,5 +1,5 @@
 -- name: instance_progress
-update pawl_instance set progress = @progress
+update pawl_instance set progress = @progress, progress_visit = @visit
  where shard = @shard and id = @id
    and {{leased}};
 

@@ -114,6 +114,24 @@ static int ctx_visit(lua_State *L, pawl_run *run) {
   return 1;
 }
 
+/* ctx.progress: what an earlier attempt gave to ctx.heartbeat last; nil */
+static int ctx_progress(lua_State *L, pawl_run *run) {
+  pawl_error err;
+  pawl_buf *text;
+  pawl_ctx_check_service(L, run, "progress");
+  text = pawl_ctx_push_buf(L, run);
+  run->host->serving = 1;
+  const pawl_code rc = run->call->services->progress(run->call, text, &err);
+  run->host->serving = 0;
+  if (rc != PAWL_OK) return pawl_ctx_raise(L, &err);
+  if (text->len)
+    pawl_ctx_push_decoded(L, pawl_buf_str(text));
+  else
+    lua_pushnil(L);
+  pawl_buf_deinit(text);
+  return 1;
+}
+
 /* ---- ctx.db ---- */
 
 static const char *const DB_NAMES[] = {"query"};
@@ -221,5 +239,7 @@ const pawl_ctx_member pawl_ctx_services[] = {
     {"log", PAWL_CTX_CALL, PAWL_CTX_ANYTIME, "ctx.log(\"info\", message)",
      ctx_log},
     {"now", PAWL_CTX_CALL, PAWL_CTX_ANYTIME, "ctx.now()", ctx_now},
+    {"progress", PAWL_CTX_VALUE, PAWL_CTX_ANYTIME, "",
+     ctx_progress}, /* its own ask */
     {"visit", PAWL_CTX_VALUE, PAWL_CTX_ANYTIME, "", ctx_visit},
     {NULL}};

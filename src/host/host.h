@@ -172,6 +172,9 @@ typedef struct pawl_services {
   pawl_code (*attrs)(const pawl_call *call, pawl_buf *out, pawl_error *err);
   /* The how many-th visit of its node this is. */
   pawl_code (*visits)(const pawl_call *call, int64_t *out, pawl_error *err);
+  /* Appends what an earlier attempt of this visit gave to heartbeat last, JSON;
+   * nothing: there is none. */
+  pawl_code (*progress)(const pawl_call *call, pawl_buf *out, pawl_error *err);
   /* A new instance's id, for ctx.start. */
   pawl_code (*new_id)(const pawl_call *call, char id[37], pawl_error *err);
   /* ctx.db:query: params a JSON array; appends a JSON array of row objects

@@ -174,6 +174,13 @@ static pawl_code ask_visits(const pawl_call *call, int64_t *out,
              err);
 }
 
+static pawl_code ask_progress(const pawl_call *call, pawl_buf *out,
+                              pawl_error *err) {
+  warden *w = call->services_ud;
+  return ask(w, begin_ask(w, PAWL_ASK_PROGRESS, serial_of(call)), NULL, out,
+             err);
+}
+
 static pawl_code ask_new_id(const pawl_call *call, char id[37],
                             pawl_error *err) {
   warden *w = call->services_ud;
@@ -212,7 +219,7 @@ static void tell_log(const pawl_call *call, int level, const char *message,
 #define SERVICES                                                        \
   .now = ask_now, .log = tell_log, .heartbeat = ask_heartbeat,          \
   .cancelled = ask_cancelled, .attrs = ask_attrs, .visits = ask_visits, \
-  .new_id = ask_new_id
+  .progress = ask_progress, .new_id = ask_new_id
 static const pawl_services services = {SERVICES};
 static const pawl_services with_query = {SERVICES, .query = ask_query};
 

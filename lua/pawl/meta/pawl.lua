@@ -1887,6 +1887,8 @@ function Engine:close() end
 ---@field now fun(): number       seconds since 1970
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, fields?: table)
 ---@field cancelled fun(): boolean
+---@field progress? any           what an earlier attempt of this visit gave to
+---                               heartbeat last
 ---@field heartbeat fun(progress?: any): boolean  keeps the lease; true: the
 ---                               instance is to end. Raises "lease_lost"
 ---@field await pawl.Await      waits; others go on meanwhile

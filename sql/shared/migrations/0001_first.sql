@@ -180,6 +180,7 @@ create table pawl.instance (
   output json,
   error json,
   progress text,
+  progress_visit integer,
   cancellation json,
   completed_at timestamptz,
   primary key (shard, id)
@@ -258,6 +259,8 @@ comment on column pawl.instance.output is 'what it ended with';
 comment on column pawl.instance.error is 'why it failed, or was suspended';
 comment on column pawl.instance.progress is
   'what a handler says of how far it is';
+comment on column pawl.instance.progress_visit is
+  'of which visit: its next attempt is given it';
 comment on column pawl.instance.cancellation is
   'who has cancelled it, why, when';
 comment on column pawl.instance.completed_at is 'when it ended';

@@ -106,7 +106,7 @@ static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
   if (e->unit && e->unit->owner == h) return PAWL_OK;
   if (progress.at) /* a reader finds it in the instance while the step runs */
     MUST(ASK(BATCH, instance_progress, &rows, PAWL_LEASE_MEMBERS(h),
-             .progress = progress));
+             .progress = progress, .visit = call->visit));
   MUST(ASK(BATCH, agenda_heartbeat, &rows, PAWL_LEASE_MEMBERS(h),
            .lease_us = e->config.lease_us, .now = pawl_store_now(e->store)));
   if (rows.nrows) {
@@ -117,6 +117,19 @@ static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
     MUST(read_latch(e, h, &latch, err));
   }
   return look_for_cancel(e, h, latch, cancelled, err);
+}
+
+static pawl_code service_progress(const pawl_call *call, pawl_buf *out,
+                                  pawl_error *err) {
+  pawl_engine *e = call->services_ud;
+  const pawl_held *h = slot_of(call);
+  pawl_rows rows;
+
+  MUST(ASK(READ, instance_progressed, &rows, PAWL_SLOT_MEMBERS(h),
+           .visit = call->visit));
+  if (rows.nrows)
+    pawl_buf_adds(out, pawl_read_instance_progressed(&rows, 0).progress);
+  return pawl_buf_check(out, err);
 }
 
 static pawl_code service_cancelled(const pawl_call *call, int *out,
@@ -233,5 +246,6 @@ const pawl_services pawl_engine_services = {
     .attrs = service_attrs,
     .new_id = service_new_id,
     .visits = service_visits,
+    .progress = service_progress,
     .query = service_query,
 };

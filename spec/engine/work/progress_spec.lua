@@ -1,0 +1,120 @@
+--- ctx.progress: what an earlier attempt of a visit gave to ctx.heartbeat.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local tmp = require "spec.support.tmp"
+
+local RETRY <const> = { max = 3, base = 1, jitter = 0 }
+
+kit.describe("the progress of a handler", function(backend)
+  it("is given to the next attempt, and to no other visit", function()
+    local engine, clock = backend.fresh()
+    local seen = {}
+    local flow = pawl.workflow { code = "t.copy", start = "a" }
+    local function run(ctx)
+      seen[#seen + 1] = { ctx.node, ctx.attempt,
+        ctx.progress and ctx.progress.done }
+      ctx.heartbeat { done = 10 * #seen }
+      if ctx.node == "a" and ctx.attempt < 3 then error "again" end
+    end
+    flow:step("a", { run = run, retry = RETRY, next = "b" })
+    flow:step("b", { run = run, next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.copy")
+    engine:run { id = id }
+    assert.same({ done = 10 }, engine:get(id).progress)
+    for _ = 1, 2 do
+      clock:advance(5)
+      engine:run()
+    end
+    assert.same({ { "a", 1 }, { "a", 2, 10 }, { "a", 3, 20 }, { "b", 1 } },
+      seen)
+    assert.is_nil(engine:get(id).progress)
+  end)
+
+  it("is taken over from one that has died", function()
+    local seen, b, clock = {}, nil, nil
+    local a
+    local flow = kit.one(function(ctx)
+      seen[#seen + 1] = ctx.progress or false
+      if #seen > 1 then return end
+      ctx.heartbeat { done = 3 }
+      clock:advance(3600) -- its lease is over: another one has it
+      b:run()
+    end)
+    a, b, clock = kit.pair(backend, { flow })
+    local id = assert(a:start "t.one")
+    a:run()
+    assert.equal("completed", kit.status(b, id))
+    assert.same({ false, { done = 3 } }, seen)
+  end)
+
+  it("stays with its branch while others go on", function()
+    local engine, clock = backend.fresh()
+    local seen = {}
+    local flow = pawl.workflow { code = "t.fork", start = "f" }
+    flow:fork("f", { next = { "copy", "nap" } })
+    flow:step("copy", { retry = RETRY, next = "j", run = function(ctx)
+      seen[#seen + 1] = ctx.progress or false
+      if #seen == 1 then
+        ctx.heartbeat(7)
+        error { code = "late", retry = 60 }
+      end
+    end })
+    flow:timer("nap", { after = 10, next = "other" })
+    flow:step("other", { next = "j", run = function(ctx)
+      seen[#seen + 1] = ctx.progress or "none of mine"
+    end })
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.fork")
+    engine:run()
+    clock:advance(20)
+    engine:run()
+    clock:advance(60)
+    engine:run()
+    assert.equal("completed", kit.status(engine, id))
+    assert.same({ false, "none of mine", 7 }, seen)
+  end)
+
+  it("reaches scripts of less trust, and goes to another store", function()
+    for _, level in ipairs { "limited", "isolated" } do
+      local engine = backend.fresh()
+      local path = tmp.file("mod.lua", [[
+        local pawl = require "pawl"
+        local flow = pawl.workflow { code = "mod.copy", start = "a" }
+        flow:step("a", { retry = { max = 2, base = 1, jitter = 0 },
+          run = function(ctx)
+            if ctx.progress then
+              ctx.vars.from = ctx.progress
+            else
+              ctx.heartbeat { 1, 2 }
+              error "no"
+            end
+          end })
+        return flow]])
+      assert(engine:load(path, { trust = level }))
+      local id = assert(engine:start "mod.copy")
+      engine:run()
+      local lines = assert(engine:export(id, { move = true }))
+      local other, clock = backend.fresh()
+      assert(other:load(path, { trust = level }))
+      assert(other:import(lines))
+      clock:advance(60)
+      other:run()
+      assert.same({ 1, 2 }, other:get(id).variables.from, level)
+    end
+  end)
+
+  it("is asked for while a handler runs", function()
+    local engine = backend.fresh()
+    local kept
+    assert(engine:load(kit.one(function(ctx) kept = ctx end)))
+    local id = assert(engine:start "t.one")
+    engine:run { id = id }
+    local ok, err = pcall(function() return kept.progress end)
+    assert.is_false(ok)
+    assert.equal("misuse", err.code)
+  end)
+end)
