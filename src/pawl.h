@@ -1363,7 +1363,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_fd(pawl_engine *engine, int *fd,
                                         pawl_error *err);
 
 /* Ends the call under way: a tick (which releases what was not begun), a wait,
- * a relay, a backup, a prune; or, when none is, the next one, before it does
+ * a relay, a backup, a prune, a bulk (behind the instance that it is at); or, when none is, the next one, before it does
  * anything. What was done is stored, and nothing that is due is forgotten: such
  * a tick says that it is to be called again. In a state of the engine's own,
  * private or limited, the handler that runs is stopped, too, even where it
@@ -1744,8 +1744,8 @@ typedef int (*pawl_progress_fn)(void *ud, const pawl_progress *so_far);
  * will do it), "refused", "skipped" (found, but not in the list any more: gone,
  * or changed by another, so that of two who do the same at once each instance
  * is done by one), "refusals": [{"code", "count", "id", "message",
- * "hint"}], of each code the first one, "stopped": true when `progress` has
- * ended it}, the caller's. With dry_run "done" are those that would not be
+ * "hint"}], of each code the first one, "stopped": true when `progress`, or
+ * pawl_interrupt, has ended it}, the caller's. With dry_run "done" are those that would not be
  * refused. PAWL_INVALID, and what ends it all: PAWL_UNREACHABLE...
  *
  *   rc = pawl_bulk(engine, "{\"status\":\"failed\",\"error\":\"bank*\"}",

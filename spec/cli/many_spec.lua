@@ -1,5 +1,6 @@
 -- One command for all that filters find.
 local command = require "spec.support.command"
+local pawl = require "pawl"
 local process = require "spec.support.process"
 local tmp = require "spec.support.tmp"
 
@@ -142,6 +143,58 @@ describe("a command with filters", function()
     assert.equal(4, ran.code)
     assert.matches("^suspended 3 instances\nrefused 2: already_finished, such "
       .. "as " .. ids[5]:gsub("%-", "%%-") .. ": [^\n]+\n$", ran.out)
+  end)
+
+  it("says what it did until a signal came, and goes on when asked", function()
+    local here = folder()
+    local function stopped(signal, code, ...)
+      local words = { ... }
+      words[#words + 1] = { env = { PAWL_FAULT =
+        ("engine.purge.last=%s@2"):format(signal) } }
+      local ran = here:pawl(table.unpack(words))
+      assert.equal(code, ran.code, ran.err)
+      assert.matches("^stopped: 2 instances were seen to, there may be more\n "
+        .. "hint: the same again goes on, and with %-%-request %S+ does",
+        ran.err)
+      return ran
+    end
+    assert.equal(0, here:pawl("cancel", "-w", "t.pay", "--status", "waiting",
+      "--yes").code)
+    assert.equal("purged 2 instances\n", stopped("int", 130, "purge", "-w",
+      "t.pay", "--yes").out)
+    assert.equal(3, #here:json("list"))
+    local report = pawl.json.decode(stopped("term", 143, "purge", "-w",
+      "t.pay", "--yes", "--json").out)
+    assert.same({ 2, 2, true },
+      { report.matched, report.done, report.stopped })
+    assert.equal("purged 1 instance\n",
+      here:pawl("purge", "-w", "t.pay", "--yes").out)
+    local ran = here:pawl("purge", "-w", "t.pay", "--yes")
+    assert.same({ 0, "purged 0 instances\n" }, { ran.code, ran.out })
+  end)
+
+  it("is no error of what is being cancelled already", function()
+    local here = command.folder()
+    here:write("undo.lua", [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.undo", start = "a" }
+flow:step("a", { next = "t", run = function() end, retry = { max = 3,
+  base = 3600 }, undo = function() error "not now" end })
+flow:timer("t", { after = "1h", next = "done" })
+flow:finish "done"
+return flow
+]])
+    here:pawl("start", "t.undo")
+    here:pawl("start", "t.undo")
+    assert.equal(0, here:pawl("worker", "undo.lua", "--until-idle").code)
+    assert.equal(0, here:pawl("cancel", "-w", "t.undo", "--yes").code)
+    assert.equal(0, here:pawl("worker", "undo.lua", "--until-idle").code)
+    assert.equal(2, count(here, "running"))
+    local ran = here:pawl("cancel", "-w", "t.undo", "--yes")
+    assert.same({ 0, "cancelled 0 instances\npassed by 2 instances: gone, or "
+      .. "changed by another meanwhile\n" }, { ran.code, ran.out })
+    assert.equal("killed 2 instances\n", -- it ends what is undone, too
+      here:pawl("kill", "-w", "t.undo", "--yes").out)
   end)
 
   it("does nothing dry, with filters or ids", function()

@@ -191,6 +191,54 @@ kit.describe("a bulk", function(backend)
       { limit = 20000 })).matched)
   end)
 
+  it("ends behind the instance that it is at when it is interrupted",
+    function()
+      local engine = backend.fresh { shards = 2 }
+      waiting(engine, 120)
+      local QUERY <const> = { workflow = "t.timer" }
+      local function interrupted(point, verb)
+        probe.fault(point, function() engine:interrupt() end)
+        local report = assert(engine:bulk(verb, QUERY))
+        probe.fault(nil)
+        return { report.matched, report.done, report.stopped }
+      end
+      assert.same({ 100, 100, true }, -- fifty go together
+        interrupted("engine.act.send=call@60", "cancel"))
+      local report = assert(engine:bulk("cancel", QUERY))
+      assert.same({ 20, 20, false },
+        { report.matched, report.done, report.stopped })
+      engine:interrupt() -- before it does anything
+      report = assert(engine:bulk("purge", QUERY))
+      assert.same({ 0, true }, { report.matched, report.stopped })
+      assert.same({ 7, 7, true },
+        interrupted("engine.purge.last=call@7", "purge"))
+      assert.equal(113, assert(engine:bulk("purge", QUERY)).done)
+    end)
+
+  it("passes by what is being cancelled already", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.undo", start = "a" }
+    flow:step("a", { run = function() end, next = "t",
+      retry = { max = 3, base = 3600 }, undo = function() error "no" end })
+    flow:timer("t", { after = "1h", next = "b" })
+    flow:step("b", { run = function() error "no" end, next = "z",
+      retry = false })
+    flow:finish "z"
+    assert(engine:load(flow))
+    for _ = 1, 3 do assert(engine:start "t.undo") end
+    assert(engine:run())
+    local failing = assert(engine:list { limit = 1 })[1].id
+    assert(engine:wake(failing))
+    assert(engine:run()) -- it is undone, as it has failed
+    local QUERY <const> = { workflow = "t.undo" }
+    local report = assert(engine:bulk("cancel", QUERY))
+    assert.same({ 3, 0, 3, 0 }, counts(report)) -- handlers are to undo
+    assert(engine:run())
+    report = assert(engine:bulk("cancel", QUERY))
+    assert.equal(2, report.skipped)
+    assert.same({ 3, 0, 1, 0 }, counts(report)) -- that is refused when taken
+  end)
+
   it("tells how far it is, and ends there when told to", function()
     local engine = backend.fresh { shards = 2 }
     waiting(engine, 250)

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KILL (-1)
-#define CALL (-2)
+#define CALL (-1)
+#define RAISE(number) (-2 - (number)) /* it is its own inverse */
 #define MAX_FAULTS 16
 
 typedef struct fault {
   char point[48];
-  int action;    /* KILL, CALL or PAWL_FAULT_DROP, _FAIL */
+  int action;    /* CALL, RAISE or PAWL_FAULT_DROP, _FAIL */
   long at, seen; /* happens at this passage; passages so far */
 } fault;
 
@@ -30,16 +30,22 @@ static void (*called)(const char *point);
 static void reject(const char *spec, const char *why) {
   fprintf(stderr,
           "pawl: PAWL_FAULT: %s at \"%s\"; "
-          "write point=kill|drop|fail|call[@passage],...\n",
+          "write point=kill|int|term|drop|fail|call[@passage],...\n",
           why, spec);
   abort();
 }
 
 static int action_named(const char *name, size_t len) {
-  if (len == 4 && memcmp(name, "kill", 4) == 0) return KILL;
-  if (len == 4 && memcmp(name, "call", 4) == 0) return CALL;
-  if (len == 4 && memcmp(name, "drop", 4) == 0) return PAWL_FAULT_DROP;
-  if (len == 4 && memcmp(name, "fail", 4) == 0) return PAWL_FAULT_FAIL;
+  static const struct {
+    const char *name;
+    int action;
+  } actions[] = {{"kill", RAISE(SIGKILL)},  {"int", RAISE(SIGINT)},
+                 {"term", RAISE(SIGTERM)},  {"call", CALL},
+                 {"drop", PAWL_FAULT_DROP}, {"fail", PAWL_FAULT_FAIL}};
+
+  for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+    if (strlen(actions[i].name) == len && !memcmp(actions[i].name, name, len))
+      return actions[i].action;
   return PAWL_FAULT_NONE;
 }
 
@@ -94,11 +100,10 @@ int pawl_fault_at(const char *point) {
     if (++f->seen == f->at) action = f->action;
   }
   pthread_mutex_unlock(&lock);
-  if (action == KILL) {
-    raise(SIGKILL);
-    return PAWL_FAULT_NONE; /* not reached */
-  }
-  return action == CALL ? call(point) : action;
+  if (action == CALL) return call(point);
+  if (action >= PAWL_FAULT_NONE) return action;
+  raise(RAISE(action));
+  return PAWL_FAULT_NONE;
 }
 
 void pawl_fault_hook(void (*hook)(const char *point)) {

@@ -3,8 +3,9 @@
  *
  * PAWL_FAULT="commit.before=kill@3,commit.sent=drop@1": at the third passage
  * of commit.before the process kills itself (SIGKILL); at the first of
- * commit.sent the caller is told to drop its connection. "engine.act.send=call"
- * lets the test itself do something there, as others do in the meantime. */
+ * commit.sent the caller is told to drop its connection; `int` and `term` send
+ * the process those signals. "engine.act.send=call" lets the test itself do
+ * something there, as others do in the meantime. */
 #ifndef PAWL_BASE_FAULT_H
 #define PAWL_BASE_FAULT_H
 

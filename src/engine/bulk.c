@@ -127,12 +127,18 @@ static pawl_code change_few(bulk *b, const pawl_id *ids, int n,
 
 /* ---- all of them ---- */
 
+/* Between instances: each is changed as a whole, or not looked at. */
+static int is_to_stop(bulk *b) {
+  if (b->e->interrupted) b->stopped = 1;
+  return b->stopped;
+}
+
 static pawl_code change_page(bulk *b, const pawl_id *ids, int n,
                              pawl_error *err) {
   const int alone = b->plan.alone || b->plan.dry_run;
   const int step = alone ? 1 : PAWL_ASKED_MAX;
 
-  for (int k = 0; k < n && !b->stopped; k += step) {
+  for (int k = 0; k < n && !is_to_stop(b); k += step) {
     const int few = n - k < step ? n - k : step;
     pawl_store_call(b->e->store);
     MUST(alone ? change_one(b, &ids[k], err)
@@ -248,6 +254,7 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
   if (rc != PAWL_OK) tell_resumed(b, err);
   if (rc == PAWL_OK) report(b, out);
 out:
+  e->interrupted = 0;
   pawl_walk_close(e, walk);
   pawl_buf_deinit(&b->change);
   for (int k = 0; k < PAWL_ASKED_MAX; k++)

@@ -428,6 +428,7 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
   if (budget_us > 0) pawl_aside_put(e);
 out:
   rc = pawl_rounds_end(e, rc, err);
+  e->interrupted = 0;
   if (pawl_refill_is_due(e) || e->deliver_more) stats->next_due_us = 0;
   if (rc == PAWL_OK) rc = keep_house(e, stats, err);
   pawl_store_group(e->store, 0);
@@ -510,6 +511,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   e->fresh_ready = e->suspect_ready = 0; /* the others are not meant here */
 out:
   rc = pawl_rounds_end(e, rc, err);
+  e->interrupted = 0;
   if (!strcmp(text, "now")) stats->next_due_us = 0;
   pawl_budget_tell(e, stats);
   e->quiet = 0; /* what is due next was this one's */

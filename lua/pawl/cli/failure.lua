@@ -15,7 +15,9 @@ local exits = {
 }
 
 --- Of an error that the store or the command line has.
-function failure.exit(err) return exits[err.code] or 1 end
+function failure.exit(err)
+  return err.exit_code or exits[err.code] or 1
+end
 
 ---@param opts table  what the command line said
 ---@return integer exit code

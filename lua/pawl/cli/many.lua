@@ -45,12 +45,36 @@ local function run(engine, name, query, given, tell)
   return report
 end
 
+--- The first signal ends it behind the instance that it is at. What waits for
+--- the store then fails, and says how far it was.
+local function guarded(engine, ...)
+  sys.catch_signals(false, store.stopping)
+  sys.watch(engine)
+  local result = table.pack(pcall(run, engine, ...))
+  sys.watch(nil)
+  if result[1] then return result[2] end
+  local err = result[2]
+  if sys.caught() and type(err) == "table" and err.code == "interrupted" then
+    err.exit_code = 128 + sys.caught()
+  end
+  error(err, 0)
+end
+
 local function print_refusals(opts, report)
   for _, r in ipairs(report.refusals) do
     term.print(("refused %d: %s, such as %s: %s"):format(r.count, r.code, r.id,
       term.clean(r.message)))
     if r.hint then term.print(" hint: ", store.point(opts, r.hint)) end
   end
+end
+
+--- A signal came before all were seen to.
+local function print_stopped(report)
+  term.warn(("stopped: %s seen to, there may be more"):format(
+    report.matched == 1 and "1 instance was"
+      or instances(report.matched) .. " were"))
+  term.warn((" hint: the same again goes on, and with --request %s does "
+    .. "nothing twice"):format(report.request))
 end
 
 local function print_report(opts, words, report)
@@ -101,11 +125,15 @@ return function(opts, name, words, given)
     if not is_wanted(opts, words, found) then return 0 end
     given.dry_run = nil
   end
-  local report = run(engine, name, query, given, progress(opts, words))
+  local report = guarded(engine, name, query, given, progress(opts, words))
   if opts.json then
     term.json(format.json(report))
   else
     print_report(opts, words, report)
+  end
+  if report.stopped and sys.caught() then
+    print_stopped(report)
+    return 128 + sys.caught()
   end
   return report.dry_run and 0 or exit_of(report)
 end

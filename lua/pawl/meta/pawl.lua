@@ -1339,7 +1339,7 @@ function Engine:next_due() end
 ---@field request string   the id that each instance's history has of it
 ---@field dry_run boolean  then `done` would not be refused
 ---@field refusals pawl.Refusal[]  one for each code
----@field stopped boolean  by `progress`
+---@field stopped boolean  by `progress`, or a signal
 
 ---@class pawl.Refusal
 ---@field code string

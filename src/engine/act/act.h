@@ -89,7 +89,8 @@ typedef struct pawl_act_list {
   unsigned statuses; /* bits */
   int deleted;       /* those that were */
   int archived;      /* the same */
-  int purged; /* of these, also those that were purged but for attributes */
+  int cancels; /* not those that end as cancelled by now */
+  int purged;  /* of these, also those that were purged but for attributes */
 } pawl_act_list;
 /* What a change is by itself: checked, before anything is done with it. */
 typedef struct pawl_act_plan {

@@ -152,10 +152,18 @@ static pawl_code look(pawl_engine *e, const change *c, subject *s,
 
 /* ---- and is it one of the list? ---- */
 
+/* What it did is undone, and that ends as a cancel does. */
+static int is_cancelled(const subject *s) {
+  pawl_str end;
+  return s->undoing && pawl_json_get(s->row.compensation, "end", &end) &&
+         pawl_str_eqz(end, "\"cancelled\"");
+}
+
 static int is_listed(const pawl_act_list *of, const subject *s) {
   return (of->statuses >> s->status & 1u) &&
          of->archived == (s->row.archived_at != 0) &&
          of->deleted == (s->row.deleted != 0) &&
+         !(of->cancels && is_cancelled(s)) &&
          (of->purged || !(s->row.archived_at && s->row.purge_at));
 }
 
@@ -991,6 +999,7 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
       .of = {.statuses = statuses_for(&c),
              .deleted = c.kind == UNDELETE,
              .archived = c.kind == UNARCHIVE,
+             .cancels = c.kind == CANCEL,
              .purged =
                  c.kind == PURGE && !pawl_str_eqz(c.keep_attributes, "true")},
       .dry_run = c.dry_run,

@@ -122,6 +122,11 @@ typedef struct turns {
   int stop; /* nor in this tick: the budget is spent */
 } turns;
 
+/* Who visits inboxes ends that first, which is short. */
+static int is_interrupted(const pawl_engine *e) {
+  return e->interrupted && !e->ninboxes;
+}
+
 /* One slot's turn, if it is ready. Results are committed on the way when they
  * have waited long enough. */
 static pawl_code take_turn(pawl_engine *e, pawl_held *h, turns *t,
@@ -146,7 +151,7 @@ static pawl_code take_turn(pawl_engine *e, pawl_held *h, turns *t,
   t->ran++;
   e->budget.is_slow = mono - began > PAWL_FLUSH_US;
   if (mono - began > GROUP_US) MUST(end_group(e, err));
-  if (e->interrupted || mono >= e->budget.until_mono_us) {
+  if (is_interrupted(e) || mono >= e->budget.until_mono_us) {
     t->stop = t->over = 1;
     return PAWL_OK;
   }
@@ -244,7 +249,7 @@ static void poll(pawl_engine *e, int *resumed) {
 
 pawl_code pawl_rounds_run(pawl_engine *e, int whole, int may,
                           pawl_error *err) {
-  int ran = 0, resumed = 0, stop = e->interrupted; /* while nothing ran */
+  int ran = 0, resumed = 0, stop = is_interrupted(e); /* while nothing ran */
 
   MUST(commit_all(e, err)); /* what an earlier tick could not settle */
   while (!stop) {
@@ -261,7 +266,7 @@ pawl_code pawl_rounds_run(pawl_engine *e, int whole, int may,
     if (!ran && !resumed && !foreign && !e->nsent) break;
     MUST(spend_on_answers(e, !ran && !resumed, err));
     MUST(pawl_claim_heartbeat(e, 0, err));
-    if (whole || e->interrupted || pawl_budget_is_over(e)) stop = 1;
+    if (whole || is_interrupted(e) || pawl_budget_is_over(e)) stop = 1;
   }
   MUST(commit_all(e, err));
   if (!e->deliver_mono_us) MUST(pawl_deliver(e, err));
@@ -313,6 +318,5 @@ pawl_code pawl_rounds_end(pawl_engine *e, pawl_code rc, pawl_error *err) {
   e->stats->next_due_us =
       e->interrupted || rc != PAWL_OK ? 0 : pawl_rounds_next(e);
   e->stats = NULL;
-  e->interrupted = 0;
   return rc;
 }
