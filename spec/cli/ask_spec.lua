@@ -136,16 +136,29 @@ describe("pawl list", function()
   it("refuses a filter that is empty", function()
     local here = folder()
     here:pawl("run", "hello.lua")
-    for _, option in ipairs { "--workflow", "--tenant", "--key",
-      "--status" } do
-      local ran = here:pawl("list", option, "")
-      assert.not_equal(0, ran.code)
+    local function refused(words, ...)
+      local ran = here:pawl(...)
+      assert.equal(2, ran.code, ran.err)
       assert.equal("", ran.out)
-      assert.is_nil(ran.err:find("traceback", 1, true))
+      assert.matches("^pawl: usage: " .. words .. "\n", ran.err)
     end
-    local ran = here:pawl("worker", "hello.lua", "--prefix", "", "--once")
-    assert.not_equal(0, ran.code)
-    assert.is_nil(ran.err:find("traceback", 1, true), ran.err)
+    for _, option in ipairs { "workflow", "tenant", "key", "status", "store",
+      "schema", "group", "node", "correlation" } do
+      local words = "%-%-" .. option .. " is empty"
+      refused(words, "list", "--" .. option, "")
+      refused(words, "list", "--" .. option .. "=")
+    end
+    refused("%-%-workflow is empty", "cancel", "-w", "", "--yes")
+    refused("%-%-store is empty", "-s", "", "list")
+    refused("%-%-prefix is empty", "worker", "hello.lua", "--prefix", "")
+    refused("%-%-limit is empty", "list", "--limit", "")
+    refused("an argument is empty", "worker", "")
+    refused("an argument is empty", "show", "")
+    refused("an argument is empty", "start", "", "--input", "{}")
+    here.env = { PAWL_STORE = "", PAWL_TENANT = "" } -- as if not there
+    assert.equal(1, #here:json("list"))
+    local id = here:json("start", "t.timer").id
+    assert.equal(0, here:pawl("cancel", id, "--reason", "").code)
   end)
 
   it("shows a table, newest first", function()
@@ -291,7 +304,7 @@ describe("pawl list", function()
   end)
 
   it("refuses a list of statuses with an empty name", function()
-    for _, list in ipairs { "created,,", "created,", ",failed", "" } do
+    for _, list in ipairs { "created,,", "created,", ",failed", "," } do
       local ran = folder():pawl("list", "--status", list)
       assert.equal(2, ran.code, list)
       assert.matches("^pawl: usage: %-%-status has an empty name", ran.err)
@@ -302,6 +315,23 @@ describe("pawl list", function()
     local ran = folder():pawl("list", "--status", "faild")
     assert.equal(2, ran.code)
     assert.matches("hint: did you mean 'failed'", ran.err, 1, true)
+  end)
+
+  it("does not look into a store in memory, which has nothing", function()
+    local here = folder()
+    for _, words in ipairs { { "list" }, { "show", "1" }, { "stats" },
+      { "cancel", "1" }, { "purge", "--status", "failed", "--yes" },
+      { "task", "list" }, { "outbox" }, { "workflow", "list" }, { "prune" },
+      { "backup", "copy.db" }, { "restore", "copy.db" }, { "export", "--all" },
+      { "relay", "--exec", "cat", "--once" }, { "signal", "go" },
+      { "health" } } do
+      words[#words + 1], words[#words + 2] = "--store", ":memory:"
+      local ran = here:pawl(table.unpack(words))
+      assert.equal(2, ran.code, words[1] .. ": " .. ran.err)
+      assert.matches("^pawl: usage: a store in memory has nothing in it",
+        ran.err)
+    end
+    assert.equal(0, here:pawl("run", "hello.lua", "--store", ":memory:").code)
   end)
 
   it("does not make a store that is not there", function()

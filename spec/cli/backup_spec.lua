@@ -114,6 +114,41 @@ describe("pawl backup", function()
     assert.same({ completed = N }, outputs(here, "pawl.db"))
   end)
 
+  it("takes a path for FILE, in either form, and nothing else", function()
+    local here = command.folder()
+    local function files()
+      local list = {}
+      for name in assert(io.popen("ls " .. here.dir)):lines() do
+        list[#list + 1] = name
+      end
+      return list
+    end
+    assert.equal(0, here:pawl("migrate").code)
+    local before = files()
+    for _, file in ipairs { "postgres://h/db", "postgresql://h/db",
+      "postgres:dbname=x", ":memory:", "mysql://h/db", "sqlite:", "" } do
+      for _, name in ipairs { "backup", "restore" } do
+        local ran = here:pawl(name, file)
+        assert.equal(2, ran.code, name .. file .. ran.err)
+        assert.matches("^pawl: usage: ", ran.err)
+        assert.not_matches("dbname", ran.err)
+        assert.same(before, files())
+      end
+    end
+    local info = here:json("backup", "sqlite:copy.db")
+    assert.equal("copy.db", info.file)
+    assert.equal(0, here:pawl("list", "--store", "copy.db").code)
+    assert.same({ file = "copy.db", bytes = info.bytes },
+      here:json("restore", "sqlite:copy.db"))
+    assert.equal(0, here:pawl("restore", "sqlite:copy.db", "--store",
+      "new.db").code)
+    assert.equal(0, here:pawl("backup", "sqlite:postgres:x").code)
+    assert.equal(0, here:pawl("restore", "sqlite:postgres:x").code)
+    assert.equal(0, here:pawl("restore", "./postgres:x", "--store",
+      "two.db").code)
+    assert.equal(2, here:pawl("restore", "postgres:x").code)
+  end)
+
   it("is restored where no store is yet, and from stores alone", function()
     local here = command.folder()
     assert.equal(0, here:pawl("migrate").code)

@@ -19,12 +19,14 @@ local by = { long = "by", arg = "WHO", type = "name",
 
 --- The options of everybody.
 act.options = {
-  { long = "reason", arg = "TEXT", help = "why; kept in the history" }, by,
+  { long = "reason", arg = "TEXT", may_be_empty = true,
+    help = "why; kept in the history" }, by,
 }
 
 --- Of what has no history, or leaves it as it is.
 act.audited = {
-  { long = "reason", arg = "TEXT", help = "why; kept in the audit" }, by,
+  { long = "reason", arg = "TEXT", may_be_empty = true,
+    help = "why; kept in the audit" }, by,
 }
 
 --- Those of what changes instances.

@@ -4,8 +4,9 @@ local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
 
 local function run(opts, args)
+  local file = store.file(args[1])
   return store.guarded(store.look(opts), function(engine)
-    local info = store.try(engine:backup(args[1],
+    local info = store.try(engine:backup(file,
       { replace = opts.replace }))
     if opts.json then
       term.print(format.json(info))

@@ -22,6 +22,7 @@ local options = {}
 ---@field one_of? string[]   of a name: the only ones
 ---@field help string
 ---@field env? string        environment variable that stands in for it
+---@field may_be_empty? boolean  of a text: '' says something
 ---@field many? boolean      may be given several times; the value is a list
 ---@field key? string        name in the result; default: long with "_"
 
@@ -250,10 +251,20 @@ local function key_of(option)
   return option.key or option.long:gsub("-", "_")
 end
 
+--- A word that a shell made of nothing is a slip: it never stands for the
+--- default.
+local function check_word(option, text)
+  if text == "" and not option.may_be_empty then
+    usage("--%s is empty", ("--%s %s"):format(option.long, option.arg),
+      option.long)
+  end
+end
+
 local function store(opts, option, text)
   local key = key_of(option)
   local value = true
   if option.arg then
+    check_word(option, text)
     value = convert[option.type or "text"](option.long, text, option)
   end
   if option.many then
@@ -327,6 +338,15 @@ local function check_once(given, option)
   given[key_of(option)] = option.long
 end
 
+local function usage_line(command)
+  return ("pawl %s %s[options]"):format(command.name,
+    command.args and command.args .. " " or "")
+end
+
+local function usage_hint(command)
+  return command.name and "usage: " .. usage_line(command) or nil
+end
+
 ---@param command pawl.cli.Command
 ---@param argv string[]
 ---@return table opts
@@ -345,6 +365,7 @@ function options.parse(command, argv)
       table.move(argv, i, #argv, #args + 1, args)
       break
     elseif word:sub(1, 1) ~= "-" or word == "-" then
+      if word == "" then usage("an argument is empty", usage_hint(command)) end
       args[#args + 1] = options.word(word)
     else
       local option = by[name]
@@ -367,13 +388,8 @@ function options.parse(command, argv)
   return opts, args
 end
 
-local function usage_line(command)
-  return ("pawl %s %s[options]"):format(command.name,
-    command.args and command.args .. " " or "")
-end
-
 function options.count_args(command, args)
-  local hint = "usage: " .. usage_line(command)
+  local hint = usage_hint(command)
   if #args < (command.min or 0) then
     usage("%s needs %s", hint, command.name, command.args)
   end

@@ -74,7 +74,10 @@ end
 --- cannot be reached: a relay waits for them, as a worker does; one that is to
 --- end soon does not.
 local function wait_out(relay, err)
-  if relay.opts.once or not store.is_transient(err) then error(err, 0) end
+  if relay.opts.once or not store.is_transient(err)
+    or not relay.at_work and store.is_settled(relay.opts, err) then
+    error(err, 0)
+  end
   relay.failures = relay.failures + 1
   local pause = pause_after(relay.failures)
   term.warn(("%s: %s; trying again in %.1f s"):format(err.code,
@@ -96,7 +99,7 @@ end
 local function call(relay, engine, given)
   local told, err = engine.outbox:relay(given)
   if told then
-    relay.failures = 0
+    relay.failures, relay.at_work = 0, true
     return told
   end
   if err.code ~= "interrupted" then wait_out(relay, err) end
@@ -148,6 +151,7 @@ local function run(opts)
   given.publish, given.how = watched(relay, publisher), "json"
   given.budget, given.batch = 1, opts.batch or 16
   given.lease = opts.lease or (opts.timeout or 30) * 2 + 30
+  store.check_lasts(opts)
   local engine = open(relay)
   store.guarded(engine, function()
     loop(relay, engine, publisher, given)

@@ -6,7 +6,7 @@ local term = require "pawl.cli.term"
 
 --- Where no store is yet, the file is copied there.
 local function copy_there(opts, file)
-  local copy <close> = store.try(pawl.open(file,
+  local copy <close> = store.try(pawl.open("sqlite:" .. file,
     { state = "private", create = false }))
   return store.try(copy:backup(store.name(opts)))
 end
@@ -34,12 +34,14 @@ local function restored(opts, file)
 end
 
 local function run(opts, args)
-  local info = restored(opts, args[1])
+  local file = store.file(args[1])
+  store.check_lasts(opts)
+  local info = restored(opts, file)
   if opts.json then
-    term.print(format.json { file = args[1], bytes = info.bytes })
+    term.print(format.json { file = file, bytes = info.bytes })
   else
     term.print(("restored %s from %s: %d bytes"):format(store.name(opts),
-      args[1], info.bytes))
+      file, info.bytes))
   end
   return 0
 end

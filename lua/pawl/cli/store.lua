@@ -1,6 +1,7 @@
 --- Opening the store that the options name, and giving up on errors.
 local format = require "pawl.cli.format"
 local nearest = require "pawl.nearest"
+local options = require "pawl.cli.options"
 local pawl = require "pawl"
 local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
@@ -35,9 +36,37 @@ function store.leave(opts)
   return engine
 end
 
---- For commands that only look: a missing store is not made, so that a typo
---- in --store is an error rather than an empty list.
-function store.look(opts) return store.open(opts, { create = false }) end
+--- One in memory begins empty and ends with the command: who asks it, or
+--- changes what is there, has meant another.
+function store.check_lasts(opts)
+  if opts.store ~= ":memory:" then return end
+  options.usage("a store in memory has nothing in it, and is gone when this "
+    .. "command ends", "--store FILE, or PAWL_STORE, names one that stays")
+end
+
+--- For commands that look, or change what is there: a missing store is not
+--- made, so that a typo in --store is an error rather than an empty list.
+function store.look(opts)
+  store.check_lasts(opts)
+  return store.open(opts, { create = false })
+end
+
+--- Is it a server's? It may be starting, or come to be written again.
+local function is_server(url) return (url or ""):find "^postgres" ~= nil end
+
+--- The path of the FILE that a command takes for a SQLite store.
+---@param text string  the argument: a path, or sqlite:PATH
+function store.file(text)
+  local path = text:match "^sqlite:(.*)$"
+  if path and path ~= "" then return path end
+  if path or text == ":memory:" or text:find "^%a[%w+.-]*://"
+    or text:find "^postgres%l*:" then
+    options.usage("FILE is the path of a file%s",
+      "or sqlite:PATH, for a file whose name looks like something else",
+      text == ":memory:" and ", got ':memory:'" or "")
+  end
+  return text
+end
 
 --- The store's name for people, built from what can be read in its URL:
 --- however a password is written there, it is not taken along.
@@ -178,6 +207,11 @@ store.stopping = "stopping: a handler that runs is finished first, one in "
 
 local transient = { busy = true, unreachable = true, lease_lost = true,
   timeout = true, nomem = true, full = true, readonly = true, store = true }
+
+--- Nobody is about to have a file be written that may not be.
+function store.is_settled(opts, err)
+  return err.code == "readonly" and not is_server(opts.store)
+end
 
 --- May the same call succeed in a while? A worker waits for that.
 function store.is_transient(err)

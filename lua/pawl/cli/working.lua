@@ -140,6 +140,9 @@ local gone = { notfound = true, auth = true, not_a_store = true,
   store_old = true, store_new = true }
 
 local function is_waited_for(worker, err)
+  if not worker.at_work and store.is_settled(worker.opts, err) then
+    return false
+  end
   return store.is_transient(err) or worker.at_work and type(err) == "table"
     and gone[err.code]
 end
