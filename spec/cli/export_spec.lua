@@ -69,6 +69,16 @@ describe("pawl export", function()
     assert.equal("", here:pawl("export", "--status", "failed").out)
     local masked = here:pawl("export", id, "--mask", "vars.card").out
     assert.equal(0, count(masked, '"card":"4111"'))
+    local ran = here:pawl("export", id, "--mask", "vars.card")
+    assert.equal("", ran.err)
+    ran = here:pawl("export", "--all", "--mask", "vars.card", "--mask",
+      "vars.crad", "--mask", "colour")
+    assert.equal(0, ran.code)
+    assert.equal("warning: --mask vars.crad masks nothing in what was exported"
+      .. "\nwarning: --mask colour masks nothing in what was exported\n",
+      ran.err)
+    ran = here:pawl("import", "-", "--store", "masked.db", { stdin = ran.out })
+    assert.equal(0, ran.code, ran.err)
     for _, words in ipairs { {}, { id, "--all" }, { id, "--masks", "x" } } do
       assert.equal(2, here:pawl("export", table.unpack(words)).code)
     end

@@ -1,5 +1,6 @@
 --- pawl export ID...
 local act = require "pawl.cli.act"
+local core = require "pawl.core"
 local filters = require "pawl.cli.filters"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
@@ -92,6 +93,26 @@ local function lines_of(text, seen)
   return text
 end
 
+--- Which masks had something to mask, by what an instance's last line says.
+local function note_masks(text, masks, met)
+  local unmet = {}
+  local list = text:match '"unmet":(%[[^\n]*%])}\n$'
+  for _, name in ipairs(list and core.json_decode(list) or {}) do
+    unmet[name] = true
+  end
+  for _, name in ipairs(masks) do met[name] = met[name] or not unmet[name] end
+end
+
+--- A slip looks like a secret that is kept.
+local function warn_unmet(masks, met)
+  for _, name in ipairs(masks) do
+    if met[name] == false then
+      term.warn(("warning: --mask %s masks nothing in what was exported")
+        :format(term.clean(name)))
+    end
+  end
+end
+
 --- What fn returns, asked again while it is "busy": a worker is at it.
 local function patiently(fn)
   local answer, err
@@ -161,14 +182,17 @@ local function run(opts, ids)
   local engine <close> = opts.move and store.open(opts, { create = false })
     or store.look(opts)
   local asked = { mask = opts.mask, by = act.user(opts), move = opts.move }
-  local seen, list = {}, {}
+  local seen, met, list = {}, {}, {}
   for id in each_once(engine, opts, ids, query) do
     if opts.move then
       list[#list + 1] = id
     else
-      term.bytes(lines_of(store.try(engine:export(id, asked)), seen))
+      local text = store.try(engine:export(id, asked))
+      note_masks(text, opts.mask or {}, met)
+      term.bytes(lines_of(text, seen))
     end
   end
+  warn_unmet(opts.mask or {}, met)
   move_all(engine, opts, list, asked, seen)
   return 0
 end

@@ -129,6 +129,27 @@ kit.describe("an export", function(backend)
     assert.equal("***", of(lines, "outbox")[1].payload.customer.name)
   end)
 
+  it("names the masks that have nothing to mask, as they were given",
+    function()
+      local engine, id = one()
+      local function unmet(mask)
+        local lines = decoded(assert(engine:export(id, { mask = mask })))
+        local list = of(lines, "end")[1].unmet
+        return list and { table.unpack(list) }
+      end
+      assert.is_nil(unmet { "card", "vars.customer.name", "vars.pin" })
+      assert.is_nil(unmet "vars.name") -- beside the longer one, too
+      assert.is_nil(unmet { "vars.name", "vars.customer.name" })
+      assert.same({ "vars.costumer.name", "crad", "vars.customer.nam",
+        "vars.vars.pin" }, unmet { "vars.costumer.name", "vars.pin", "crad",
+        "vars.customer.nam", "card", "vars.vars.pin" })
+      assert.same({ "nothing" }, unmet "nothing")
+      assert.is_nil(unmet())
+      local many = {}
+      for i = 1, 32 do many[i] = "n" .. i end
+      assert.same(many, unmet(many))
+    end)
+
   it("is refused of what is not there, or not whole", function()
     local engine, id, _, url = one()
     kit.refused("notfound", "no instance", nil,

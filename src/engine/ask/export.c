@@ -34,6 +34,8 @@ typedef struct masks {
   pawl_buf text; /* what the others borrow */
   pawl_str names[MAX_MASKS], paths[MAX_MASKS];
   int nnames, npaths;
+  int path_of[MAX_MASKS]; /* of a name: each mask has a path */
+  uint32_t *met;          /* as in pawl_mask */
 } masks;
 
 static const char VARS[] = "vars.", ATTRIBUTES[] = "attributes.";
@@ -51,6 +53,7 @@ static void take_mask(masks *m, pawl_str text) {
     m->npaths++;
     return;
   }
+  m->path_of[m->nnames] = m->npaths;
   (void)behind(text, ATTRIBUTES, &m->names[m->nnames++]);
   m->paths[m->npaths++] = text;
 }
@@ -85,9 +88,32 @@ static pawl_code read_masks(pawl_str given, masks *m, pawl_error *err) {
 }
 
 static int is_masked(const masks *m, pawl_str name) {
-  for (int i = 0; i < m->nnames; i++)
-    if (pawl_str_eq(m->names[i], name)) return 1;
+  for (int i = 0; i < m->nnames; i++) {
+    if (!pawl_str_eq(m->names[i], name)) continue;
+    if (m->met) *m->met |= 1u << m->path_of[i];
+    return 1;
+  }
   return 0;
+}
+
+/* Those that had nothing to mask, as they were given: so that a slip does not
+ * look like a secret that is kept. */
+static void add_unmet(const masks *m, pawl_object *end) {
+  const uint32_t all = m->npaths < 32 ? (1u << m->npaths) - 1 : UINT32_MAX;
+  pawl_object list;
+
+  if (!m->met || (*m->met & all) == all) return;
+  pawl_member_list(end, "unmet", &list);
+  for (int i = 0; i < m->npaths; i++) {
+    pawl_str text = m->paths[i];
+    if (*m->met >> i & 1u) continue;
+    pawl_list_next(&list);
+    if (!behind(text, ATTRIBUTES, &text))
+      text = (pawl_str){text.at - (sizeof VARS - 1),
+                        text.len + (sizeof VARS - 1)};
+    pawl_add_text(list.out, text);
+  }
+  pawl_list_end(&list);
 }
 
 /* ---- read ---- */
@@ -140,7 +166,7 @@ static int has_no_data(const pawl_rows *rows, int k, pawl_carried table) {
 static int64_t add_table(const pawl_rows *rows, pawl_carried table,
                          const export_options *o, const masks *m,
                          pawl_buf *out) {
-  const pawl_mask mask = {m->paths, m->npaths};
+  const pawl_mask mask = {m->paths, m->npaths, m->met};
   int64_t n = 0;
 
   for (int k = 0; k < rows->nrows; k++) {
@@ -176,13 +202,15 @@ static void add_head(pawl_engine *e, const pawl_rows *rows,
   pawl_buf_addc(out, '\n');
 }
 
-static void add_end(const pawl_id *id, int64_t nrows, pawl_buf *out) {
+static void add_end(const pawl_id *id, int64_t nrows, const masks *m,
+                    pawl_buf *out) {
   pawl_object end;
 
   pawl_object_begin(&end, out);
   pawl_member_textz(&end, "is", "end");
   pawl_member_id(&end, "id", id);
   pawl_member_int(&end, "rows", nrows);
+  add_unmet(m, &end);
   pawl_object_end(&end);
   pawl_buf_addc(out, '\n');
 }
@@ -264,7 +292,7 @@ static pawl_code add_instance(pawl_engine *e, const pawl_id *id,
     if (o->move) TRY(check_move(id, (pawl_carried)i, &rows, err));
     n += add_table(&rows, (pawl_carried)i, o, m, &lines);
   }
-  add_end(id, n, &lines);
+  add_end(id, n, m, &lines);
   TRY(check_lines(id, &lines, err));
   TRY(pawl_export_workflow(e, pawl_buf_str(&code), version, out, err));
   pawl_buf_adds(out, pawl_buf_str(&lines));
@@ -342,7 +370,9 @@ static void begin_ended(pawl_exported *x) {
 
 static pawl_code end_ended(const pawl_id *id, pawl_exported *x,
                            pawl_error *err) {
-  add_end(id, x->nrows, &x->lines);
+  const masks none = {.npaths = 0};
+
+  add_end(id, x->nrows, &none, &x->lines);
   return check_lines(id, &x->lines, err);
 }
 
@@ -409,7 +439,8 @@ pawl_code pawl_engine_export(pawl_engine *e, const pawl_id *id,
                              pawl_str options, pawl_buf *out,
                              pawl_error *err) {
   export_options o;
-  masks m = {.text = {.alloc = &e->alloc}};
+  uint32_t met = 0;
+  masks m = {.text = {.alloc = &e->alloc}, .met = &met};
   pawl_code rc = PAWL_OK;
 
   pawl_options_init(&pawl_options_of_export, &o, sizeof o, &e->alloc);

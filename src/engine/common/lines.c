@@ -29,15 +29,33 @@ static int goes_on(pawl_str path, pawl_str key, pawl_str *behind) {
   return 1;
 }
 
+/* The one whose end that is has met something. */
+static void meet(const pawl_mask *mask, const char *end) {
+  for (int i = 0; mask->met && i < mask->npaths; i++)
+    if (mask->paths[i].at + mask->paths[i].len == end) *mask->met |= 1u << i;
+}
+
 /* Those that go on at the member `key`. Does one of them end there? */
-static int follow(const pawl_str *paths, int n, pawl_str key, rest *below) {
+static int follow(const pawl_mask *mask, const pawl_str *paths, int n,
+                  pawl_str key, rest *below) {
   pawl_str behind;
+  int ends = 0;
+
   for (int i = 0; i < n; i++) {
     if (!goes_on(paths[i], key, &behind)) continue;
-    if (!behind.len || below->n == MOST) return 1;
-    below->paths[below->n++] = behind;
+    if (!behind.len) meet(mask, behind.at);
+    if (!behind.len || below->n == MOST)
+      ends = 1;
+    else
+      below->paths[below->n++] = behind;
   }
-  return 0;
+  return ends;
+}
+
+static int is_masked(const pawl_mask *mask, const rest *here, pawl_str key,
+                     rest *below) {
+  const int ends = follow(mask, here->paths, here->n, key, below);
+  return follow(mask, mask->paths, mask->npaths, key, below) || ends;
 }
 
 /* `here`: what is left of paths that led here; each begins anew, too. */
@@ -56,8 +74,7 @@ static void add_masked(pawl_str value, const pawl_mask *mask, const rest *here,
     rest below = {.n = 0};
     if (n++) pawl_buf_addc(out, ',');
     if (is_object) pawl_buf_addf(out, "\"%.*s\":", (int)it.key.len, it.key.at);
-    if (is_object && (follow(here->paths, here->n, it.key, &below) ||
-                      follow(mask->paths, mask->npaths, it.key, &below)))
+    if (is_object && is_masked(mask, here, it.key, &below))
       pawl_buf_addz(out, "\"" PAWL_MASKED "\"");
     else
       add_masked(it.value, mask, is_object ? &below : here, out);

@@ -44,7 +44,8 @@ typedef enum pawl_carried {
  * objects however deep they are in data of the workflow, are "***". */
 typedef struct pawl_mask {
   const pawl_str *paths; /* "customer.name" */
-  int npaths;
+  int npaths;            /* at most 32 */
+  uint32_t *met; /* bits of those that masked something; NULL: not asked */
 } pawl_mask;
 
 #define PAWL_MASKED "***"
