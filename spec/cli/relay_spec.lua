@@ -3,6 +3,8 @@ local backends = require "spec.support.backends"
 local command = require "spec.support.command"
 local json = require("pawl").json
 local process = require "spec.support.process"
+local shell = require "spec.support.shell"
+local socket = require "socket"
 local tmp = require "spec.support.tmp"
 
 local FLOW = [[
@@ -251,6 +253,30 @@ describe("pawl relay --http", function()
     ran = relay()
     assert.matches("attempt 1: .*onnect", ran.out)
   end)
+
+  it("rests while libcurl has nothing to wait for, and ends when told to",
+    function()
+      emit '["a"]'
+      local made = here.dir .. "/libcurl.so.4"
+      shell.output { "gcc", "-O1", "-shared", "-fPIC", "-o", made,
+        "spec/support/idlecurl.c" }
+      local calls = here.dir .. "/calls"
+      local child = here:start("relay", "--timeout", "60s", "--http",
+        "http://nowhere.invalid/", { env = { LD_LIBRARY_PATH = here.dir,
+          PAWL_IDLE_CALLS = calls } })
+      local function n()
+        return #(tmp.read(calls) or "")
+      end
+      assert.truthy(process.poll(20, function() return n() >= 3 end),
+        child:errors())
+      local before = n()
+      socket.sleep(1)
+      assert.is_true(n() - before <= 8, n() - before)
+      child:kill "TERM"
+      socket.sleep(0.3) -- it is another stop then
+      child:kill "TERM"
+      assert.equal(143, child:wait(5), child:errors())
+    end)
 
   it("speaks nothing but HTTP, and to one place alone", function()
     emit '["a"]'

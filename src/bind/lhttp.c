@@ -55,7 +55,7 @@ typedef struct CURLMsg {
   X(int, multi_add_handle, (CURLM *, CURL *))                               \
   X(int, multi_remove_handle, (CURLM *, CURL *))                            \
   X(int, multi_perform, (CURLM *, int *))                                   \
-  X(int, multi_wait, (CURLM *, void *, unsigned, int, int *))               \
+  X(int, multi_poll, (CURLM *, void *, unsigned, int, int *))               \
   X(CURLMsg *, multi_info_read, (CURLM *, int *))
 
 static struct {
@@ -198,7 +198,10 @@ static int client_post(lua_State *L) {
   return 1;
 }
 
-/* client:wait(seconds): until one is done, at the latest so long. */
+/* client:wait(seconds): until one is done, at the latest so long; a signal
+ * ends it. Not by multi_wait, which waits for nothing while there is no
+ * descriptor yet, as where a name is looked up: who goes round by it would not
+ * rest. */
 static int client_wait(lua_State *L) {
   client *c = check_client(L);
   int limit_ms = (int)(luaL_checknumber(L, 2) * 1000), running, left;
@@ -206,7 +209,7 @@ static int client_wait(lua_State *L) {
 
   curl.multi_perform(c->multi, &running);
   if (running && limit_ms > 0) {
-    curl.multi_wait(c->multi, NULL, 0, limit_ms, NULL);
+    curl.multi_poll(c->multi, NULL, 0, limit_ms, NULL);
     curl.multi_perform(c->multi, &running);
   }
   while ((message = curl.multi_info_read(c->multi, &left)) != NULL) {
