@@ -160,16 +160,19 @@ describe("a command with filters", function()
     end
     assert.equal(0, here:pawl("cancel", "-w", "t.pay", "--status", "waiting",
       "--yes").code)
-    assert.equal("purged 2 instances\n", stopped("int", 130, "purge", "-w",
-      "t.pay", "--yes").out)
-    assert.equal(3, #here:json("list"))
-    local report = pawl.json.decode(stopped("term", 143, "purge", "-w",
-      "t.pay", "--yes", "--json").out)
+    assert.equal(0, here:pawl("delete", "-w", "t.pay", "--yes").code)
+    local words = { "purge", "-w", "t.pay", "--deleted", "--yes" } -- singly
+    assert.equal("purged 2 instances\n",
+      stopped("int", 130, table.unpack(words)).out)
+    assert.equal(3, #here:json("list", "--deleted"))
+    words[6] = "--json"
+    local report = pawl.json.decode(stopped("term", 143,
+      table.unpack(words)).out)
     assert.same({ 2, 2, true },
       { report.matched, report.done, report.stopped })
-    assert.equal("purged 1 instance\n",
-      here:pawl("purge", "-w", "t.pay", "--yes").out)
-    local ran = here:pawl("purge", "-w", "t.pay", "--yes")
+    words[6] = nil
+    assert.equal("purged 1 instance\n", here:pawl(table.unpack(words)).out)
+    local ran = here:pawl(table.unpack(words))
     assert.same({ 0, "purged 0 instances\n" }, { ran.code, ran.out })
   end)
 

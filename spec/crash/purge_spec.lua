@@ -52,4 +52,35 @@ Site.each("a purge that is killed", function(new)
       assert.equal(0, left(site))
     end)
   end
+
+  --- Of many that go together, a unit is there, or it is gone.
+  it("of many has done nothing half, and goes on", function()
+    local site = new(Site.flow { { "a", 'ctx.attrs.colour = "red"' } })
+    local deaths = 0
+    local function many(fault)
+      return site.folder:start("purge", "--status", "completed", "--yes",
+        "--by", "ann", "--store", site.url,
+        { env = { PAWL_FAULT = fault or "" } })
+    end
+    for _, fault in ipairs { "engine.purge.some=kill@2",
+      "commit.before=kill@2", "commit.after=kill@3", "commit.sent=kill@7" } do
+      site:start(60)
+      site:drain()
+      local first = many(fault)
+      local code = first:wait(30)
+      assert.truthy(code == 137 or code == 0, first:errors())
+      deaths = deaths + (code == 137 and 1 or 0)
+      local instances = site:number "select count(*) from pawl.instance"
+      for _, name in ipairs { "history where type = 'step'", "attribute" } do
+        assert.equal(instances, site:number("select count(*) from pawl."
+          .. name))
+      end
+      local second = many()
+      assert.equal(0, second:wait(30), second:output() .. second:errors())
+      assert.equal(0, left(site))
+    end
+    assert.equal(4 * 60, site:number("select count(*) from pawl.audit "
+      .. "where type = 'purged'"))
+    assert.is_true(deaths >= 2, deaths)
+  end)
 end)

@@ -119,6 +119,21 @@ select @shard, i.deleted_at, @id, 'deleted', i.deletion->'deleted'->>'by',
                     where a.shard + 1 = @shard + 1
                       and a.instance = @instance and a.type = 'deleted');
 
+-- name: audit_purge_held
+-- args: @shard smallint, @id uuid[], @lease uuid[], @own uuid[], @by text,
+--       @text text, @now time?
+-- That those are purged which go in one unit.
+insert into pawl.audit (shard, at, id, type, by, instance, workflow, version,
+       tenant, text)
+select t.* {{from_each}} (
+  select @shard as shard, {{now}} as at, s.own as own, 'purged' as type,
+         @by as by, id, workflow, version, tenant, @text as text
+    from pawl.instance
+   where shard = @shard and id = s.id
+     and exists (select 1 from pawl.agenda a
+                  where a.shard = @shard and a.instance = s.id
+                    and a.lease = s.lease offset 0) offset 0) t;
+
 -- name: audit_purge
 -- args: @shard smallint, @id uuid, @instance uuid, @by text, @text text,
 --       @now time?

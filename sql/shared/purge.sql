@@ -39,6 +39,13 @@ select c.parent {{from_each}} (
      and status in ('running', 'waiting', 'suspended')
      and {{member parent_place; end}} = 'cancel' limit 1) c;
 
+-- name: purge_candidates
+-- args: @shard smallint, @id uuid[]
+-- rows: like prune_ended
+select i.* {{from_each}} (
+  select {{candidate}} from pawl.instance
+   where shard = @shard and id = s.id offset 0) i;
+
 -- Many at once, in one unit: each is seized, all that is its own goes, then
 -- what it was seized by. Where the lease is not had, nothing happens.
 

@@ -34,6 +34,7 @@ typedef struct bulk {
   void *ud;
   int stopped;
   refusals refused[PAWL_NCODES];
+  pawl_buf by, reason, deletion;        /* of a purge */
   pawl_one_asked asked[PAWL_ASKED_MAX]; /* those that are asked together */
 } bulk;
 
@@ -125,7 +126,60 @@ static pawl_code change_few(bulk *b, const pawl_id *ids, int n,
   return PAWL_OK;
 }
 
+/* ---- purged together ---- */
+
+static void read_words(bulk *b) {
+  const pawl_str change = pawl_buf_str(&b->change);
+  pawl_str by = {0}, reason = {0};
+  pawl_object o;
+
+  if (pawl_json_get(change, "by", &by)) pawl_json_unquote(by, &b->by);
+  if (pawl_json_get(change, "reason", &reason))
+    pawl_json_unquote(reason, &b->reason);
+  pawl_object_begin(&o, &b->deletion);
+  if (b->by.len) pawl_member_str(&o, "by", pawl_buf_str(&b->by));
+  if (b->reason.len) pawl_member_str(&o, "reason", pawl_buf_str(&b->reason));
+  pawl_object_end(&o);
+}
+
+/* One that went with others, or is to go by itself. What is not there any more,
+ * though the answer to that was lost, went by us: none of them did, or all. */
+static pawl_code purge_one(bulk *b, const pawl_id *id, pawl_went went,
+                           pawl_error *err) {
+  int done = 1;
+  pawl_code rc = PAWL_OK;
+
+  if (went == PAWL_WENT_HERE) return count(b, id, rc, done, err);
+  rc = pawl_engine_change_listed(b->e, &b->plan.of, id,
+                                 pawl_buf_str(&b->change), &done, err);
+  if (rc == PAWL_NOTFOUND && went == PAWL_WENT_MAYBE) rc = PAWL_OK, done = 1;
+  return count(b, id, rc, done, err);
+}
+
+/* Who was not seen to before a signal came is seen to when asked again. */
+static pawl_code purge_few(bulk *b, const pawl_id *ids, int n,
+                           pawl_error *err) {
+  const pawl_purge_why why = {.by = pawl_buf_str(&b->by),
+                              .reason = pawl_buf_str(&b->reason),
+                              .deletion = pawl_buf_str(&b->deletion),
+                              .statuses = b->plan.of.statuses,
+                              .force = b->plan.force,
+                              .keep_attributes = b->plan.keep_attributes};
+  pawl_went went[PAWL_ASKED_MAX];
+
+  MUST(pawl_purge_some(b->e, &why, ids, n, went, err));
+  for (int k = 0; k < n; k++)
+    if (went[k] || !b->e->interrupted)
+      MUST(purge_one(b, &ids[k], went[k], err));
+  return PAWL_OK;
+}
+
 /* ---- all of them ---- */
+
+/* What the archive has, and what was deleted, goes one by one. */
+static int purges_together(const bulk *b) {
+  return b->plan.purges && !b->plan.of.deleted && !b->plan.of.archived;
+}
 
 /* Between instances: each is changed as a whole, or not looked at. */
 static int is_to_stop(bulk *b) {
@@ -135,14 +189,16 @@ static int is_to_stop(bulk *b) {
 
 static pawl_code change_page(bulk *b, const pawl_id *ids, int n,
                              pawl_error *err) {
-  const int alone = b->plan.alone || b->plan.dry_run;
+  const int together = purges_together(b);
+  const int alone = (b->plan.alone && !together) || b->plan.dry_run;
   const int step = alone ? 1 : PAWL_ASKED_MAX;
 
   for (int k = 0; k < n && !is_to_stop(b); k += step) {
     const int few = n - k < step ? n - k : step;
     pawl_store_call(b->e->store);
-    MUST(alone ? change_one(b, &ids[k], err)
-               : change_few(b, &ids[k], few, err));
+    MUST(alone      ? change_one(b, &ids[k], err)
+         : together ? purge_few(b, &ids[k], few, err)
+                    : change_few(b, &ids[k], few, err));
   }
   return PAWL_OK;
 }
@@ -241,12 +297,15 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
   memset(b, 0, sizeof *b);
   of = &b->plan.of;
   b->e = e;
-  b->change.alloc = &e->alloc;
+  b->change.alloc = b->by.alloc = b->reason.alloc = b->deletion.alloc =
+      &e->alloc;
   for (int k = 0; k < PAWL_ASKED_MAX; k++)
     b->asked[k].letter.alloc = &e->alloc;
   b->tell = progress;
   b->ud = ud;
   TRY(read_change(b, change, err));
+  read_words(b);
+  TRY(pawl_buf_check(&b->deletion, err));
   TRY(pawl_walk_open(e, query, of->statuses, of->deleted, of->archived,
                      of->purged, &walk, err));
   pawl_walk_meant(walk, &of->statuses, &of->deleted, &of->archived);
@@ -257,6 +316,9 @@ out:
   e->interrupted = 0;
   pawl_walk_close(e, walk);
   pawl_buf_deinit(&b->change);
+  pawl_buf_deinit(&b->by);
+  pawl_buf_deinit(&b->reason);
+  pawl_buf_deinit(&b->deletion);
   for (int k = 0; k < PAWL_ASKED_MAX; k++)
     pawl_buf_deinit(&b->asked[k].letter);
   pawl_release(&e->alloc, b, sizeof *b);

@@ -89,15 +89,17 @@ typedef struct pawl_act_list {
   unsigned statuses; /* bits */
   int deleted;       /* those that were */
   int archived;      /* the same */
-  int cancels; /* not those that end as cancelled by now */
-  int purged;  /* of these, also those that were purged but for attributes */
+  int cancels;       /* not those that end as cancelled by now */
+  int purged; /* of these, also those that were purged but for attributes */
 } pawl_act_list;
 /* What a change is by itself: checked, before anything is done with it. */
 typedef struct pawl_act_plan {
   pawl_act_list of; /* those that it can be for */
   int dry_run;
-  int alone; /* each has to be changed by itself: in several units, or taken
+  int alone;  /* each has to be changed by itself: in several units, or taken
                 from who holds it */
+  int purges; /* those of the list that are short can go together */
+  int force, keep_attributes; /* of a purge */
   int has_request;
   pawl_id request;
 } pawl_act_plan;
@@ -196,6 +198,23 @@ pawl_code pawl_purge_rows(pawl_engine *e, const pawl_id *id,
  * been since they were looked at. */
 pawl_code pawl_purge_many(pawl_engine *e, int shard,
                           const pawl_purgeable *list, int n, int64_t *gone,
+                          pawl_error *err);
+/* What somebody says who has many purged. */
+typedef struct pawl_purge_why {
+  pawl_str by, reason; /* by empty: the audit is not told */
+  pawl_str deletion;   /* JSON: the same, for what stays beside attributes */
+  unsigned statuses;   /* bits: of these alone */
+  int force, keep_attributes;
+} pawl_purge_why;
+typedef enum pawl_went {
+  PAWL_WENT_NOT,  /* it is to be purged by itself */
+  PAWL_WENT_HERE, /* it is gone */
+  PAWL_WENT_MAYBE /* the answer was lost: if it is not there, it went here */
+} pawl_went;
+/* Of at most PAWL_ASKED_MAX those that are short, and nobody's, go in units of
+ * several, each as a whole or not at all: went[k]. */
+pawl_code pawl_purge_some(pawl_engine *e, const pawl_purge_why *why,
+                          const pawl_id *ids, int n, pawl_went *went,
                           pawl_error *err);
 /* In an OPEN unit: holds one that has ended, by *lease, for as long as the unit
  * lasts. PAWL_BUSY: somebody else does. */

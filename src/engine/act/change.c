@@ -1004,6 +1004,9 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
                  c.kind == PURGE && !pawl_str_eqz(c.keep_attributes, "true")},
       .dry_run = c.dry_run,
       .alone = (c.kind & (KILL | PURGE | ARCHIVE | UNARCHIVE)) != 0,
+      .purges = c.kind == PURGE && !c.dry_run && !pawl_store_held(e->store),
+      .force = c.force,
+      .keep_attributes = pawl_str_eqz(c.keep_attributes, "true"),
       .has_request = request_of(&c) != NULL,
       .request = c.request};
 out:

@@ -5,8 +5,10 @@
  * instance's own is the last. Many short ones go in one unit, with no mark:
  * they are there, or they are not. */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "../../base/fault.h"
+#include "../../rules/state.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "../common/time.h"
@@ -415,9 +417,7 @@ static pawl_code send_held(pawl_engine *e, const seized *s, pawl_stmt stmt,
 
 /* Attributes go, or their instance is noted, so that it is found by them. */
 static pawl_code send_attributes(pawl_engine *e, const seized *s,
-                                 pawl_error *err) {
-  static const char WHY[] = "{\"reason\":\"past its time\"}";
-
+                                 pawl_str deletion, pawl_error *err) {
   pawl_args_begin(&e->args, PAWL_STMT_purge_held_attribute);
   for (int i = 0; i < s->n; i++)
     if (!s->list[i].keep_attributes)
@@ -428,8 +428,8 @@ static pawl_code send_attributes(pawl_engine *e, const seized *s,
   for (int i = 0; i < s->n; i++)
     if (s->list[i].keep_attributes)
       PAWL_PUT(&e->args, purge_held_keep, .shard = s->shard,
-               .id = &s->list[i].id, .lease = &s->lease,
-               .deletion = pawl_strz(WHY), .now = pawl_store_now(e->store));
+               .id = &s->list[i].id, .lease = &s->lease, .deletion = deletion,
+               .now = pawl_store_now(e->store));
   return pawl_store_send(e->store, &e->args, NULL, err);
 }
 
@@ -442,11 +442,32 @@ static pawl_code send_release(pawl_engine *e, const seized *s,
   return pawl_store_send(e->store, &e->args, NULL, err);
 }
 
+/* All that those have which are seized. *last: where the instances are. */
+static pawl_code send_away(pawl_engine *e, const seized *s, pawl_str deletion,
+                           int *last, pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+#define SEND_HELD(table) \
+  TRY(send_held(e, s, PAWL_STMT_purge_held_##table, NULL, err));
+  OWN(SEND_HELD)
+  SEND_HELD(audit)
+  TRY(send_attributes(e, s, deletion, err));
+  SEND_HELD(ending)
+  SEND_HELD(failure)
+  SEND_HELD(owner)
+  SEND_HELD(task)
+  TRY(send_held(e, s, PAWL_STMT_purge_held_instance, last, err));
+  TRY(send_release(e, s, err));
+out:
+  return rc;
+}
+
 /* S2: agenda rows first, in the order of ids. Whoever wakes one meanwhile waits
  * for this unit, and then finds it gone. */
 pawl_code pawl_purge_many(pawl_engine *e, int shard,
                           const pawl_purgeable *list, int n, int64_t *gone,
                           pawl_error *err) {
+  static const char WHY[] = "{\"reason\":\"past its time\"}";
   seized s = {.shard = shard, .n = n, .list = list};
   int64_t nrows = 0;
   pawl_rows rows;
@@ -463,17 +484,7 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
   TRY(pawl_pace_begin(e, PAWL_UNIT_BATCH, err));
   TRY(send_seize(e, &s, NULL, err));
   TRY(send_unseize(e, &s, NULL, err));
-#define SEND_HELD(table) \
-  TRY(send_held(e, &s, PAWL_STMT_purge_held_##table, NULL, err));
-  OWN(SEND_HELD)
-  SEND_HELD(audit)
-  TRY(send_attributes(e, &s, err));
-  SEND_HELD(ending)
-  SEND_HELD(failure)
-  SEND_HELD(owner)
-  SEND_HELD(task)
-  TRY(send_held(e, &s, PAWL_STMT_purge_held_instance, &last, err));
-  TRY(send_release(e, &s, err));
+  TRY(send_away(e, &s, pawl_strz(WHY), &last, err));
   TRY(pawl_pace_commit(e, PAWL_PACED_ROWS, nrows, err));
   pawl_store_rows(e->store, last, &rows);
   *gone = rows.changed;
@@ -481,6 +492,157 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
 out:
   pawl_store_rollback(e->store);
   return rc;
+}
+
+/* ---- many that somebody names ---- */
+
+enum { SHORT_ROWS = 200, ROWS_APART = 8 /* beside its history */ };
+
+static int by_id(const void *a, const void *b) {
+  return pawl_id_cmp(&((const pawl_purgeable *)a)->id,
+                     &((const pawl_purgeable *)b)->id);
+}
+
+static int is_short(const pawl_prune_ended_row *row,
+                    const pawl_purge_why *why) {
+  pawl_standing status;
+
+  return pawl_status_parse(row->status, &status) &&
+         pawl_status_has_ended(status) && (why->statuses >> status & 1u) &&
+         !row->deleted_at && !row->purge_at && !row->away.len &&
+         row->seq + row->sent + row->parts + ROWS_APART <= SHORT_ROWS;
+}
+
+/* Those of a shard that nobody needs, in the order of their ids. */
+static pawl_code find_short(pawl_engine *e, const pawl_purge_why *why,
+                            int shard, const pawl_id *ids, int n,
+                            pawl_purgeable *list, int *found,
+                            pawl_error *err) {
+  pawl_rows rows;
+  int m = 0, k;
+
+  *found = 0;
+  pawl_args_begin(&e->args, PAWL_STMT_purge_candidates);
+  for (int i = 0; i < n; i++)
+    if (pawl_shard_of(e, &ids[i]) == shard)
+      PAWL_PUT(&e->args, purge_candidates, .shard = shard, .id = &ids[i]);
+  if (!pawl_args_rows(&e->args)) return PAWL_OK;
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  for (k = 0; k < rows.nrows; k++) {
+    const pawl_prune_ended_row row = pawl_read_prune_ended(&rows, k);
+    if (!is_short(&row, why)) continue;
+    list[m] =
+        (pawl_purgeable){.id = *row.id,
+                         .keep_attributes = why->keep_attributes,
+                         .has_parent = row.parent != NULL,
+                         .completed_us = row.completed_at,
+                         .rows = row.seq + row.sent + row.parts + ROWS_APART};
+    if (row.parent) list[m].parent = *row.parent;
+    m++;
+  }
+  if (m > 1) qsort(list, (size_t)m, sizeof *list, by_id);
+  MUST(pawl_purge_look(e, shard, list, m, err));
+  for (k = 0; k < m; k++)
+    if (!list[k].hold || (list[k].hold == PAWL_HOLD_UNPUBLISHED && why->force))
+      list[(*found)++] = list[k];
+  return PAWL_OK;
+}
+
+static pawl_code send_told(pawl_engine *e, const seized *s,
+                           const pawl_purge_why *why, pawl_error *err) {
+  pawl_id own[PAWL_ASKED_MAX];
+
+  if (!why->by.len) return PAWL_OK;
+  for (int i = 0; i < s->n; i++)
+    MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &own[i], err));
+  pawl_args_begin(&e->args, PAWL_STMT_audit_purge_held);
+  for (int i = 0; i < s->n; i++)
+    PAWL_PUT(&e->args, audit_purge_held, .shard = s->shard,
+             .id = &s->list[i].id, .lease = &s->lease, .own = &own[i],
+             .by = why->by, .text = why->reason,
+             .now = pawl_store_now(e->store));
+  return pawl_store_send(e->store, &e->args, NULL, err);
+}
+
+/* *all: none of them was held, nor has changed, so that they are gone. */
+static pawl_code purge_whole(pawl_engine *e, int shard,
+                             const pawl_purgeable *list, int n,
+                             const pawl_purge_why *why, int *all,
+                             pawl_error *err) {
+  seized s = {.shard = shard, .n = n, .list = list};
+  int64_t nrows = 0;
+  pawl_rows got, lost;
+  int got_at, lost_at;
+  pawl_code rc = PAWL_OK;
+
+  *all = 0;
+  TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &s.lease, err));
+  (void)PAWL_FAULT("engine.purge.some");
+  for (int i = 0; i < n; i++) nrows += list[i].rows;
+  TRY(pawl_pace_begin(e, PAWL_UNIT_OPEN, err));
+  TRY(send_seize(e, &s, &got_at, err));
+  TRY(send_unseize(e, &s, &lost_at, err));
+  pawl_store_rows(e->store, got_at, &got);
+  pawl_store_rows(e->store, lost_at, &lost);
+  *all = got.changed == n && !lost.nrows;
+  if (!*all) goto out;
+  TRY(send_told(e, &s, why, err));
+  TRY(send_away(e, &s, why->deletion, &got_at, err));
+  TRY(pawl_pace_commit(e, PAWL_PACED_ROWS, nrows, err));
+  return PAWL_OK;
+out:
+  pawl_store_rollback(e->store);
+  return rc;
+}
+
+static void note_went(const pawl_purgeable *list, int n, const pawl_id *ids,
+                      int nids, pawl_went how, pawl_went *went) {
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < nids; k++)
+      if (pawl_id_eq(&list[i].id, &ids[k])) went[k] = how;
+}
+
+/* How many of the list one unit takes. */
+static int fit_unit(const pawl_engine *e, const pawl_purgeable *list, int n) {
+  int64_t rows = list[0].rows;
+  int k = 1;
+
+  while (k < n && (rows += list[k].rows) <= pawl_pace_rows(e, PAWL_PACED_ROWS))
+    k++;
+  return k;
+}
+
+static pawl_code purge_in_units(pawl_engine *e, const pawl_purge_why *why,
+                                int shard, const pawl_purgeable *list, int n,
+                                const pawl_id *ids, int nids, pawl_went *went,
+                                pawl_error *err) {
+  int all, k;
+
+  for (int from = 0; from < n && !e->interrupted; from += k) {
+    k = fit_unit(e, &list[from], n - from);
+    pawl_code rc = purge_whole(e, shard, &list[from], k, why, &all, err);
+    const int is_lost = rc != PAWL_OK && pawl_code_is_transient(rc);
+    if (rc != PAWL_OK && !is_lost) return rc;
+    if (is_lost || all)
+      note_went(&list[from], k, ids, nids,
+                is_lost ? PAWL_WENT_MAYBE : PAWL_WENT_HERE, went);
+  }
+  return PAWL_OK;
+}
+
+pawl_code pawl_purge_some(pawl_engine *e, const pawl_purge_why *why,
+                          const pawl_id *ids, int n, pawl_went *went,
+                          pawl_error *err) {
+  pawl_purgeable list[PAWL_ASKED_MAX];
+  int m;
+
+  assert(n <= PAWL_ASKED_MAX);
+  for (int k = 0; k < n; k++) went[k] = PAWL_WENT_NOT;
+  for (int s = 0; s < e->nshards; s++) {
+    MUST(find_short(e, why, s, ids, n, list, &m, err));
+    MUST(purge_in_units(e, why, s, list, m, ids, n, went, err));
+  }
+  return PAWL_OK;
 }
 
 /* ---- into the archive ---- */
@@ -507,7 +669,9 @@ pawl_code pawl_archive_seize(pawl_engine *e, int shard,
 pawl_code pawl_archive_clear(pawl_engine *e, int shard,
                              const pawl_purgeable *one, const pawl_id *lease,
                              int all, pawl_error *err) {
-  const seized s = {.shard = shard, .n = 1, .list = one, .lease = *lease};
+  const seized one_held = {
+      .shard = shard, .n = 1, .list = one, .lease = *lease};
+  const seized *s = &one_held;
   pawl_code rc = PAWL_OK;
 
   if (all) {
@@ -517,8 +681,8 @@ pawl_code pawl_archive_clear(pawl_engine *e, int shard,
   }
   SEND_HELD(ending)
   SEND_HELD(failure)
-  TRY(send_held(e, &s, PAWL_STMT_archive_instance, NULL, err));
-  TRY(send_release(e, &s, err));
+  TRY(send_held(e, s, PAWL_STMT_archive_instance, NULL, err));
+  TRY(send_release(e, s, err));
 out:
   return rc;
 }
