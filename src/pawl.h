@@ -151,7 +151,7 @@ typedef struct pawl_error {
   char hint[256];     /* what the reader can do about it; may be ""; cut
                          likewise */
   char trace[1536];   /* Lua traceback, cut likewise; may be "" */
-  char reserved[64];  /* zero */
+  char reserved[65];  /* zero */
 } pawl_error;
 
 /* One store connection, one Lua state, the caller's thread. */
@@ -482,6 +482,7 @@ typedef struct pawl_config {
   int32_t sync_thread; /* 1: on SQLite a helper thread syncs what is
                                GROUPED, so that no tick waits for that. It calls
                                nothing of the host's, its allocator neither */
+  int32_t reserved;    /* not looked at: no field is named here later */
 } pawl_config;
 #ifdef __cplusplus
 /* So that no compiler misses the other fields. */

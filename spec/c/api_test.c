@@ -622,6 +622,37 @@ static void a_restore_keeps_nothing_of_the_store_before(void) {
   CHECK_INT(w.alloc.live_bytes, 0);
 }
 
+/* What stands between and behind the members of a config is whatever was in
+ * the program's memory, as a compiler does not clear it. */
+static void nobody_reads_between_the_members(void) {
+#define MEMBERS(X)                                                         \
+  X(size)                                                                  \
+  X(alloc) X(alloc_ud) X(clock) X(clock_ud) X(log) X(log_ud) X(trace)      \
+      X(trace_ud) X(lua) X(group) X(prefixes) X(lease_us) X(heartbeat_us)  \
+          X(max_bytes) X(batch) X(recoveries) X(pooler) X(stored_code_own) \
+              X(unknown_fail) X(create) X(shards) X(heartbeat_thread)      \
+                  X(concurrency) X(tenant) X(schema) X(retain) X(busy_us)  \
+                      X(flush_us) X(durability) X(never_stop) X(seed)      \
+                          X(trust) X(checkpoint_bytes) X(memory_bytes)     \
+                              X(wake) X(wake_ud) X(sync_thread)
+  static const pawl_config whole = PAWL_CONFIG_INIT;
+  pawl_config c;
+  pawl_engine *e = NULL;
+  int64_t due_us;
+
+  for (int garbage = 0; garbage < 256; garbage += 85) {
+    memset(&c, garbage, sizeof c);
+#define COPY(member)                                                \
+  memcpy((char *)&c + offsetof(pawl_config, member), &whole.member, \
+         sizeof whole.member);
+    MEMBERS(COPY)
+    CHECK_INT(pawl_open(":memory:", &c, &e, NULL), PAWL_OK);
+    CHECK_INT(pawl_tick(e, 0, NULL, NULL), PAWL_OK);
+    CHECK_INT(pawl_next_due(e, &due_us, NULL), PAWL_OK);
+    CHECK_INT(pawl_close(e), PAWL_OK);
+  }
+}
+
 int main(void) {
   a_version_is_mended_from_memory();
   text_knows_its_allocator();
@@ -629,6 +660,7 @@ int main(void) {
   a_clock_may_say_anything();
   what_is_recorded_is_no_failure();
   a_config_may_be_of_another_size();
+  nobody_reads_between_the_members();
   a_size_is_one_of_a_header();
   what_is_reserved_is_zero();
   an_empty_filter_is_refused();

@@ -75,6 +75,27 @@ if string.packsize "T" == 8 then
         structs))
     end)
 
+    --- What an older program has there is anything, and would be read as a
+    --- member that is added later.
+    it("end with their last member", function()
+      local size, ends = {}, {}
+      local name
+      for line in tmp.read(FILE):gmatch "[^\n]+" do
+        local at, bytes = line:match "^  [%w_]+ (%d+) (%d+)$"
+        if at then
+          ends[name] = at + bytes
+        else
+          local struct, whole = line:match "^([%w_]+) (%d+)$"
+          name = struct
+          size[struct] = tonumber(whole)
+        end
+      end
+      assert.is_true(#structs >= 10)
+      for _, struct in ipairs(structs) do
+        assert.equal(size[struct.name], ends[struct.name], struct.name)
+      end
+    end)
+
     it("that pawl fills in have room to grow", function()
       for _, struct in ipairs(structs) do
         local last = struct.members[#struct.members]
