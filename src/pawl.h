@@ -1370,7 +1370,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_fd(pawl_engine *engine, int *fd,
  * private or limited, the handler that runs is stopped, too, even where it
  * catches errors, unless the config says never_stop: it has failed with
  * "interrupted", and is tried again later, as if memory had been short. In the
- * host's own state it runs to its end. Legal from another thread and from a
+ * host's own state it runs to its end. A definition that is loaded meanwhile, by
+ * a call or by a tick, is not loaded to its end, also where its file catches
+ * errors: such a call is PAWL_INTERRUPTED, and has changed nothing. Legal from another thread and from a
  * signal handler. NULL is accepted. Cannot fail.
  *
  *   static void on_sigint(int sig) { pawl_interrupt(the_engine); } */

@@ -497,6 +497,88 @@ static void a_load_is_not_interrupted(void) {
   CHECK_INT(pawl_close(w.e), PAWL_OK);
 }
 
+/* Top levels that do not end, whatever they catch. */
+static const char *const ENDLESS[] = {
+    "while true do end",
+    "while true do pcall(function() while true do end end) end",
+    "xpcall(function() while true do end end,"
+    " function() while true do end end)",
+    "local co = coroutine.wrap(function() while true do end end)\nco()",
+    "local w <close> = setmetatable({}, { __close = function()\n"
+    "while true do end end })\nwhile true do end"};
+
+/* It is as if nothing had been loaded, and nobody is interrupted behind it. */
+static void a_load_that_loops_is_stopped(const char *trust) {
+  const int n = (int)(sizeof ENDLESS / sizeof *ENDLESS);
+
+  for (int way = 0; way < 2 * n; way++) {
+    world w = {0};
+    pawl_error err = {0};
+    pawl_tick_stats stats;
+    const int64_t began = pawl_clock_mono();
+    opened(&w);
+    if (way % 2) {
+      by_signal(&w);
+    } else {
+      CHECK_INT(pthread_create(&w.thread, NULL, interrupt_soon, w.e), 0);
+    }
+    CHECK_INT(
+        pawl_load_as(w.e, "endless", ENDLESS[way / 2], trust, NULL, &err),
+        PAWL_INTERRUPTED);
+    CHECK(strstr(err.message, "was not loaded to its end") != NULL);
+    CHECK(pawl_clock_mono() - began < INT64_C(5000000));
+    if (way % 2 == 0) pthread_join(w.thread, NULL);
+    CHECK_INT(pawl_tick(w.e, 60000000, &stats, &err), PAWL_OK);
+    CHECK_INT(stats.steps, 1);
+    CHECK_INT(pawl_load_as(w.e, "i", OTHER, trust, NULL, &err), PAWL_OK);
+    pawl_free(NULL, w.spare);
+    CHECK_INT(pawl_close(w.e), PAWL_OK);
+    CHECK_INT(w.alloc.live_bytes, 0);
+  }
+}
+
+/* It ends its tick, and fails nobody; the next tick loads it. */
+static void a_stored_load_is_stopped(void) {
+  static const char SET[] =
+      "slow = %s\n"
+      "local w = require 'pawl'.workflow { code = 'in.set', start = 'z',\n"
+      "version = %d }\nw:finish('z')\nreturn w\n";
+  static const char STORED[] =
+      "while slow do end\n"
+      "local w = require 'pawl'.workflow { code = 'in.stored', start = 'z' }\n"
+      "w:finish('z')\nreturn w\n";
+  world first = {0}, w = {0};
+  pawl_error err = {0};
+  pawl_tick_stats stats;
+  const char *status = "";
+  char text[200], id[37];
+
+  opened_at(&first, path_of("stored.db"), PAWL_DURABLE_EVERY);
+  CHECK_INT(pawl_load_text(first.e, "s", STORED, NULL, &err), PAWL_OK);
+  CHECK_INT(pawl_start(first.e, "in.stored", NULL, NULL, id, NULL, &err),
+            PAWL_OK);
+  pawl_free(NULL, first.spare);
+  CHECK_INT(pawl_close(first.e), PAWL_OK);
+  opened_at(&w, path_of("stored.db"), PAWL_DURABLE_EVERY);
+  snprintf(text, sizeof text, SET, "true", 1);
+  CHECK_INT(pawl_load_text(w.e, "set", text, NULL, &err), PAWL_OK);
+  for (int i = 0; i < 3; i++) {
+    by_signal(&w);
+    CHECK_INT(pawl_tick(w.e, 60000000, &stats, &err), PAWL_OK);
+    CHECK_INT(stats.next_due_us, 0);
+    CHECK_INT(pawl_status(w.e, id, &status, &err), PAWL_OK);
+    CHECK_TEXT(status, "created");
+  }
+  snprintf(text, sizeof text, SET, "false", 2);
+  CHECK_INT(pawl_load_text(w.e, "set", text, NULL, &err), PAWL_OK);
+  for (int i = 0; i < 3; i++)
+    CHECK_INT(pawl_tick(w.e, 60000000, &stats, &err), PAWL_OK);
+  CHECK_INT(pawl_status(w.e, id, &status, &err), PAWL_OK);
+  CHECK_TEXT(status, "completed");
+  pawl_free(NULL, w.spare);
+  CHECK_INT(pawl_close(w.e), PAWL_OK);
+}
+
 /* The next tick ends at once, and says that it is to be called again. */
 static void nothing_that_is_due_is_forgotten(void) {
   for (int waits = 0; waits < 2; waits++) {
@@ -534,11 +616,17 @@ int main(void) {
   if (CHECK(mkdtemp(folder) != NULL)) {
     for (int d = PAWL_DURABLE_EVERY; d <= PAWL_DURABLE_SAVE; d++)
       while_a_connection_goes(d);
+    a_stored_load_is_stopped();
+    unlink(path_of("stored.db"));
+    unlink(path_of("stored.db-pawl-lock"));
     rmdir(folder);
   }
   a_handler_that_loops_is_stopped(NULL);
   a_handler_that_loops_is_stopped(LIMITED);
   a_load_is_not_interrupted();
+  a_load_that_loops_is_stopped(NULL);
+  a_load_that_loops_is_stopped(LIMITED);
+  a_load_that_loops_is_stopped(ISOLATED);
   a_handler_that_loops_is_stopped(ISOLATED);
   nothing_that_is_due_is_forgotten();
   return TEST_END;

@@ -342,7 +342,7 @@ const pawl_alloc *pawl_engine_given(pawl_engine *e) {
 
 /* From a signal's handler, too: a flag is all that is set. */
 void pawl_engine_interrupt(pawl_engine *e) {
-  e->interrupted = 1;
+  e->interrupted = e->interrupted ? 2 : 1; /* said once more: for a load */
 }
 
 /* ---- ticks ---- */

@@ -1,6 +1,6 @@
 /* Lua that does not end. A file's top level may loop for ever, and whoever
  * loads many files would never come to the next: it is stopped after so many
- * instructions. A handler is stopped when the engine is interrupted. In a
+ * instructions, or when the engine is interrupted. So is a handler. In a
  * private state alone: a host's own may have a hook of its own. What is done
  * in C, a sleep or a long search, is not counted. */
 #include <inttypes.h>
@@ -87,32 +87,41 @@ static void on_ask(lua_State *L, lua_Debug *ar) {
 
 /* ---- files ---- */
 
+int pawl_bound_is_interrupted(const pawl_host *host) {
+  return host->interrupted && *host->interrupted > host->heard;
+}
+
+pawl_code pawl_bound_fail_interrupted(pawl_error *err) {
+  return pawl_fail_hint(err, PAWL_INTERRUPTED, "load it again",
+                        "the file was not loaded to its end: the engine was "
+                        "interrupted");
+}
+
+static void on_count(lua_State *L, lua_Debug *ar);
+
+/* Whoever catches this is stopped with its next instruction. Raised as want of
+ * memory, as by on_ask. */
+static void stop_load(pawl_host *host, lua_State *L, pawl_code why) {
+  lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
+  lua_sethook(host->main, on_count, LUA_MASKCOUNT, 1);
+  if (!host->load_stop)
+    pawl_host_where(L, 0, host->load_stopped_at, sizeof host->load_stopped_at);
+  if (!host->load_stop) host->load_stop = why;
+  lua_pushliteral(L, "not enough memory");
+  lua_error(L);
+}
+
 static void on_count(lua_State *L, lua_Debug *ar) {
-  pawl_error err;
-  int64_t n = left(L);
+  pawl_host *host = host_of(L);
+  const int64_t n = left(L) - LOOK_EVERY;
   (void)ar;
-  if (n < 0) { /* a coroutine that outlived its loading */
-    ask_now_and_then(host_of(L), L);
+  if (n < -LOOK_EVERY) { /* a coroutine that outlived its loading */
+    ask_now_and_then(host, L);
     return;
   }
-  n -= LOOK_EVERY;
   set_left(L, n > 0 ? n : 0);
-  if (n > 0) return;
-  /* whoever catches this is stopped with its next instruction */
-  lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
-  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-  lua_sethook(lua_tothread(L, -1), on_count, LUA_MASKCOUNT, 1);
-  lua_pop(L, 1);
-  pawl_fail_hint(
-      &err, PAWL_DEFINITION,
-      "a file only describes its workflow; what takes long belongs in a "
-      "step's handler",
-      "the file's top level does not end: it was stopped after %" PRId64
-      " million instructions",
-      PAWL_LOAD_MAX / 1000000);
-  pawl_host_where(L, 0, err.where, sizeof err.where);
-  pawl_host_push_error(L, &err);
-  lua_error(L);
+  if (pawl_bound_is_interrupted(host)) stop_load(host, L, PAWL_INTERRUPTED);
+  if (n <= 0) stop_load(host, L, PAWL_DEFINITION);
 }
 
 void pawl_bound_open(pawl_host *host, lua_State *L) {
@@ -121,14 +130,46 @@ void pawl_bound_open(pawl_host *host, lua_State *L) {
   ask_now_and_then(host, L);
 }
 
+static int is_bounded(const pawl_host *host) {
+  return host->is_private && !host->meter;
+}
+
+/* What was said before was said to what ran then, or runs next. */
 void pawl_bound_begin(pawl_host *host) {
-  if (!host->is_private || left(host->main) >= 0) return;
+  host->heard = host->interrupted ? *host->interrupted : 0;
+  host->load_stop = PAWL_OK;
+  if (host->meter) {
+    host->meter->interrupted = host->interrupted;
+    host->meter->heard = host->heard;
+  }
+  if (!is_bounded(host) || left(host->main) >= 0) return;
   set_left(host->main, PAWL_LOAD_MAX);
   lua_sethook(host->main, on_count, LUA_MASKCOUNT, LOOK_EVERY);
 }
 
-void pawl_bound_end(pawl_host *host) {
-  if (!host->is_private) return;
+static pawl_code fail_stopped(const pawl_host *host, pawl_error *err) {
+  if (host->load_stop == PAWL_INTERRUPTED)
+    pawl_bound_fail_interrupted(err);
+  else
+    pawl_fail_hint(
+        err, PAWL_DEFINITION,
+        "a file only describes its workflow; what takes long belongs in a "
+        "step's handler",
+        "the file's top level does not end: it was stopped after %" PRId64
+        " million instructions",
+        PAWL_LOAD_MAX / 1000000);
+  pawl_error_where(err, "%s", host->load_stopped_at);
+  return host->load_stop;
+}
+
+pawl_code pawl_bound_end(pawl_host *host, pawl_code rc, pawl_error *err) {
+  if (host->meter) {
+    host->meter->interrupted = NULL;
+    host->meter->heard = 0;
+    return rc == PAWL_INTERRUPTED ? pawl_bound_fail_interrupted(err) : rc;
+  }
+  if (!is_bounded(host)) return rc;
   ask_now_and_then(host, host->main);
   set_left(host->main, -1);
+  return rc != PAWL_OK && host->load_stop ? fail_stopped(host, err) : rc;
 }

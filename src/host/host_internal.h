@@ -100,6 +100,9 @@ struct pawl_host {
   int is_private;
   size_t max_bytes;
   const volatile int *interrupted;
+  int heard;           /* of it, before what loads now began */
+  pawl_code load_stop; /* why that is stopped, and where it was */
+  char load_stopped_at[128];
   int64_t seed;
   const pawl_options *start;
   int ctx_members; /* how many it has */
@@ -273,9 +276,13 @@ void pawl_host_return_lent(pawl_host *host);
 #define PAWL_LOAD_MAX INT64_C(300000000) /* instructions; some seconds */
 /* Once for each private state. Raises errors of memory. */
 void pawl_bound_open(pawl_host *host, lua_State *L);
-/* Around the loading of a file. */
+/* Around the loading of a file, in whatever state. Behind it: `rc`, or why it
+ * was stopped, which `err` then says. */
 void pawl_bound_begin(pawl_host *host);
-void pawl_bound_end(pawl_host *host);
+pawl_code pawl_bound_end(pawl_host *host, pawl_code rc, pawl_error *err);
+/* Was the engine interrupted since pawl_bound_begin? */
+int pawl_bound_is_interrupted(const pawl_host *host);
+pawl_code pawl_bound_fail_interrupted(pawl_error *err);
 /* From within an allocation of a private state: a handler that runs there is
  * looked at with its next instruction. */
 void pawl_bound_look_soon(const pawl_host *host);

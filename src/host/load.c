@@ -387,9 +387,9 @@ static pawl_code load_source(pawl_host *host, loading *l, pawl_code rc,
   TRY(pawl_source_check(l->name, pawl_buf_str(&l->out->source),
                         l->caught.err));
   pawl_copy_file(l->out, l->name);
-  if (!host->meter) pawl_bound_begin(host);
+  pawl_bound_begin(host);
   rc = pawl_host_protect(host, host->L, load_body, l, 0, 0, &l->caught);
-  if (!host->meter) pawl_bound_end(host);
+  rc = pawl_bound_end(host, rc, l->caught.err);
 out:
   if (rc != PAWL_OK) pawl_loaded_deinit(l->out);
   return rc;

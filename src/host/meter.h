@@ -55,7 +55,9 @@ enum {
 typedef struct pawl_meter {
   pawl_alloc alloc;
   pawl_ration *ration;             /* the engine's; NULL: none */
-  const volatile int *interrupted; /* while a handler runs; else NULL */
+  const volatile int *interrupted; /* while a handler runs, or a file loads;
+                                      else NULL */
+  int heard;                       /* of that, before the file began to */
   const pawl_limits *limits;
   pawl_host *host;    /* whose it is */
   lua_Hook hook;      /* toll.c's, which looks at it */
@@ -99,9 +101,9 @@ void pawl_meter_watch(const pawl_meter *m, lua_State *L);
 /* Has the engine little left, whatever this state has used? */
 int pawl_meter_is_short(const pawl_meter *m);
 
-/* Is the handler that runs to stop, as the engine is interrupted? */
+/* Is what runs to stop, as the engine is interrupted? */
 static inline int pawl_meter_is_interrupted(const pawl_meter *m) {
-  return m->interrupted && *m->interrupted;
+  return m->interrupted && *m->interrupted > m->heard;
 }
 /* Was what it met not its own doing? Then it is tried again. */
 int pawl_meter_is_innocent(const pawl_meter *m);

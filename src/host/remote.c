@@ -26,6 +26,7 @@ struct pawl_remote {
   const char *folder; /* while it loads a file */
   pawl_child child;
   pawl_channel ch;
+  int is_loading;
   int is_loaded, nlent; /* what it was told of */
   pawl_run *runs;       /* all that there are */
   pawl_run *now;        /* the handler that runs there */
@@ -89,8 +90,11 @@ static pawl_code fail_late(pawl_remote *r, pawl_error *err) {
 }
 
 static pawl_code fail_stopped(pawl_remote *r, pawl_error *err) {
-  pawl_fail_hint(err, PAWL_INTERRUPTED, "it is tried again later",
-                 "the handler was stopped: its engine was interrupted");
+  if (!r->now)
+    pawl_bound_fail_interrupted(err);
+  else
+    pawl_fail_hint(err, PAWL_INTERRUPTED, "it is tried again later",
+                   "the handler was stopped: its engine was interrupted");
   end_process(r, PAWL_INTERRUPTED, err);
   return PAWL_INTERRUPTED;
 }
@@ -103,15 +107,17 @@ static pawl_code fail_memory(pawl_remote *r, pawl_error *err) {
 
 /* ---- talking ---- */
 
-static int is_interrupted(const pawl_host *host) {
+/* A handler is stopped by what was said before it began, too. */
+static int is_interrupted(const pawl_remote *r) {
+  const pawl_host *host = r->host;
+  if (!r->now) return r->is_loading && pawl_bound_is_interrupted(host);
   return host->interrupted && *host->interrupted;
 }
 
 /* Is it time to give up? Asked between any two calls of the system, and before
- * each message that is not the last: however its bytes flow. What is loaded is
- * not a handler that is stopped. */
+ * each message that is not the last: however its bytes flow. */
 static pawl_code look(pawl_remote *r, pawl_error *err) {
-  if (r->now && is_interrupted(r->host)) return fail_stopped(r, err);
+  if (is_interrupted(r)) return fail_stopped(r, err);
   return pawl_clock_mono() < r->until_us ? PAWL_OK : fail_late(r, err);
 }
 
@@ -538,8 +544,12 @@ pawl_code pawl_remote_load(pawl_remote *r, const char *name, pawl_str source,
   pawl_wire_end(&r->ch.out, from);
   r->folder = folder;
   /* our own modules are loaded besides, before its time begins */
+  pawl_bound_begin(r->host);
+  r->is_loading = 1;
   pawl_code rc = converse(r, PAWL_WIRE_LOADED,
                           r->limits->time_us + START_US / 5, &m, err);
+  r->is_loading = 0;
+  rc = pawl_bound_end(r->host, rc, err);
   r->folder = NULL;
   if (rc == PAWL_OK) rc = take_loaded(r, &m, out, err);
   r->is_loaded = rc == PAWL_OK;

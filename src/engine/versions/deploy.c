@@ -52,9 +52,10 @@ static pawl_code load_one(deploy *d, one *o, pawl_str path, pawl_error *err) {
   if (!o->path.len || strlen(o->path.at) != o->path.len)
     return pawl_fail(err, PAWL_INVALID, "deploy: a file's path is %s",
                      o->path.len ? "cut by a zero byte" : "empty");
-  MUST(pawl_host_load_file(d->e->host, o->path.at,
-                           pawl_trust_limits(trust, trust->level), &o->loaded,
-                           err));
+  MUST(pawl_load_heard(
+      d->e, pawl_host_load_file(d->e->host, o->path.at,
+                                pawl_trust_limits(trust, trust->level),
+                                &o->loaded, err)));
   return pawl_loaded_def(d->e, &o->loaded, trust, 0, &o->def, err);
 }
 
@@ -79,7 +80,7 @@ static void check_twice(deploy *d, one *o) {
 }
 
 /* All of them, so that all that is wrong is told at once. Want of memory is no
- * file's fault. */
+ * file's fault, nor is it one's that another call has stopped. */
 static pawl_code load_all(deploy *d, pawl_str files, pawl_error *err) {
   const int n = pawl_json_count(files);
 
@@ -91,9 +92,9 @@ static pawl_code load_all(deploy *d, pawl_str files, pawl_error *err) {
       o->err.code = PAWL_OK;
       check_twice(d, o);
     }
-    if (o->err.code == PAWL_NOMEM) {
+    if (o->err.code == PAWL_NOMEM || o->err.code == PAWL_INTERRUPTED) {
       *err = o->err;
-      return PAWL_NOMEM;
+      return err->code;
     }
   }
   return PAWL_OK;

@@ -457,6 +457,12 @@ static pawl_code take_or_drop(pawl_engine *e, pawl_loaded *l,
   return rc;
 }
 
+/* Of a load that was stopped, and is a call of its own: it was heard. */
+pawl_code pawl_load_heard(pawl_engine *e, pawl_code rc) {
+  if (rc == PAWL_INTERRUPTED && !e->stats) e->interrupted = 0;
+  return rc;
+}
+
 static pawl_code load_as(pawl_engine *e, const char *name, pawl_str text,
                          const pawl_trust *trust, pawl_buf *out,
                          pawl_error *err) {
@@ -466,7 +472,7 @@ static pawl_code load_as(pawl_engine *e, const char *name, pawl_str text,
                      ? pawl_host_load_text(e->host, name, text,
                                            pawl_strz("{}"), limits, &l, err)
                      : pawl_host_load_file(e->host, name, limits, &l, err);
-  return take_or_drop(e, &l, trust, rc, out, err);
+  return take_or_drop(e, &l, trust, pawl_load_heard(e, rc), out, err);
 }
 
 pawl_code pawl_engine_load_file(pawl_engine *e, const char *path,
@@ -534,7 +540,7 @@ pawl_code pawl_engine_workflow_hotfix(pawl_engine *e, const char *name,
   if (options.len)
     TRY(pawl_options_read(&pawl_options_of_workflow_hotfix, options, &fix,
                           err));
-  TRY(load_fix(e, name, text, &l, err));
+  TRY(pawl_load_heard(e, load_fix(e, name, text, &l, err)));
   TRY(take_loaded(e, &l, &e->trust, &fix, out, err));
 out:
   pawl_loaded_drop(e, &l);
@@ -548,8 +554,10 @@ pawl_code pawl_engine_check(pawl_engine *e, const char *path, pawl_buf *out,
   pawl_def *def = NULL;
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_host_load_file(
-      e->host, path, pawl_trust_limits(&e->trust, e->trust.level), &l, err));
+  TRY(pawl_load_heard(
+      e, pawl_host_load_file(e->host, path,
+                             pawl_trust_limits(&e->trust, e->trust.level), &l,
+                             err)));
   TRY(pawl_loaded_def(e, &l, &e->trust, 0, &def, err));
   if (out) pawl_buf_adds(out, def->graph);
   if (out) TRY(pawl_buf_check(out, err));
@@ -730,9 +738,12 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
   *foreign = 1;
   if (e->config.stored_code_own || e->graph_only || !row.source.at)
     return PAWL_OK;
-  if (load_stored(e, &row, out, &why) == PAWL_OK) {
-    *foreign = 0;
-    return PAWL_OK;
+  const pawl_code rc = load_stored(e, &row, out, &why);
+  if (rc == PAWL_OK) *foreign = 0;
+  if (rc == PAWL_OK) return rc;
+  if (rc == PAWL_INTERRUPTED) {
+    *err = why;
+    return rc;
   }
   pawl_error_prefix(&why, "%s %" PRId64, code, row.version);
   pawl_log_error(&e->log, PAWL_WARN,

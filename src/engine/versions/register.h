@@ -34,6 +34,9 @@ pawl_code pawl_loaded_def(pawl_engine *e, const pawl_loaded *l,
                           const pawl_trust *trust, int64_t version,
                           pawl_def **out, pawl_error *err);
 void pawl_loaded_drop(pawl_engine *e, pawl_loaded *l);
+/* Behind a load: an interrupt that has stopped it is over, unless a tick goes
+ * on to its end by it. Returns `rc`. */
+pawl_code pawl_load_heard(pawl_engine *e, pawl_code rc);
 
 /* Inside an OPEN unit. PAWL_EXISTS: the version is in use, or was hot-fixed;
  * then, and with PAWL_LIMIT, the unit may go on. */

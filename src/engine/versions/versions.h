@@ -45,7 +45,8 @@ pawl_code pawl_engine_workflow_graph(pawl_engine *e, const char *code,
 pawl_code pawl_register_def(pawl_engine *e, pawl_def *def, pawl_error *err);
 /* The definition that runs (code, version; 0: the newest): ours, or the stored
  * one when `revision` (0: any) differs. NULL: unknown to both. *foreign: the
- * store has it, but it cannot or may not run here. */
+ * store has it, but it cannot or may not run here. PAWL_INTERRUPTED: loading it
+ * was stopped, which says nothing of it. */
 pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
                           int64_t revision, pawl_def **out, int *foreign,
                           pawl_error *err);

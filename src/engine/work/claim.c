@@ -113,7 +113,9 @@ static pawl_code look(pawl_engine *e, on_due how, pawl_error *err) {
     rc = look_shard(e, s, how, err);
   if (rc != PAWL_OK) {
     if (known_us < e->next_due_us) e->next_due_us = known_us;
-    return rc;
+    if (rc != PAWL_INTERRUPTED) return rc;
+    e->next_due_us = 0; /* a definition was being loaded: it looks again */
+    return PAWL_OK;
   }
   e->looks++;
   e->quiet = can_tell;

@@ -69,8 +69,10 @@ static pawl_code decide_offer(pawl_engine *e, pawl_offer *r, pawl_error *err) {
   if (!pawl_prefixes_match(e->config.prefixes, r->workflow.at,
                            r->workflow.len))
     return PAWL_OK;
-  MUST(pawl_definition(e, r->workflow.at, r->version, r->refused, &def,
-                       &foreign, err));
+  const pawl_code rc = pawl_definition(e, r->workflow.at, r->version,
+                                       r->refused, &def, &foreign, err);
+  if (rc == PAWL_INTERRUPTED) r->until_mono_us = 0; /* with the next look */
+  if (rc != PAWL_OK) return rc;
   if (def)
     r->served = 1;
   else if (!foreign && e->config.unknown_fail)
@@ -172,11 +174,12 @@ pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
 
   if (h->d.def) return PAWL_OK;
   e->graph_only = is_for_inbox(e, &h->d.id);
-  if (asked)
-    TRY(pawl_definition(e, h->d.workflow.at, asked, h->revision, &h->d.def,
-                        &foreign, err));
-  else
-    TRY(find_newest(e, h, &foreign, err));
+  rc = asked ? pawl_definition(e, h->d.workflow.at, asked, h->revision,
+                               &h->d.def, &foreign, err)
+             : find_newest(e, h, &foreign, err);
+  const int stopped = rc == PAWL_INTERRUPTED; /* it is given back for now */
+  if (stopped) foreign = 1;
+  TRY(stopped ? PAWL_OK : rc);
   /* what lies in its inbox may be taken without knowing it */
   if (!h->d.def && !e->config.unknown_fail && !h->d.nletters) foreign = 1;
   if (!foreign) goto out;
@@ -191,7 +194,7 @@ pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
   if (r) {
     r->served = 0;
     r->refused = h->revision;
-    r->until_mono_us = pawl_clock_mono() + OFFER_TTL_US;
+    r->until_mono_us = stopped ? 0 : pawl_clock_mono() + OFFER_TTL_US;
   }
 out:
   e->graph_only = 0;
