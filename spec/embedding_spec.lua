@@ -31,6 +31,12 @@ local function compiled(compiler, standard, suffix, code)
   words[#words + 1] = tmp.file("main." .. suffix, code)
   words[#words + 1] = build.dir .. "/libpawl.so"
   if code:find "<sqlite3.h>" then words[#words + 1] = "-lsqlite3" end
+  if code:find "<lua.h>" then
+    local flags = shell.output { "pkg-config", "--cflags", "--libs", "lua5.4" }
+    for flag in flags:gsub("%-I", "-isystem"):gmatch "%S+" do
+      words[#words + 1] = flag
+    end
+  end
   words[#words + 1] = "-Wl,-rpath," .. build.dir
   shell.output(words)
   return made

@@ -418,7 +418,10 @@ typedef struct pawl_config {
   void *log_ud;
   pawl_trace_fn trace; /* nothing is traced */
   void *trace_ud;
-  struct lua_State *lua;   /* the host's Lua state; NULL: a private one */
+  struct lua_State *lua;   /* the host's Lua state, with Lua's base, package,
+                              string, table, math, utf8 and debug; where it has
+                              no `pawl` yet it is given one, without files;
+                              NULL: a private one */
   const char *group;       /* executor group served and given; "default" */
   const char *prefixes;    /* "billing.,media.": codes served, not ""; all */
   int64_t lease_us;        /* 30 s; longer than an hour is PAWL_INVALID */

@@ -17,6 +17,15 @@ static void preload(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/* A program's own state may have the module from elsewhere: its files, or
+ * another engine. */
+static int has_core(lua_State *L, const char *table) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, table);
+  const int has = lua_getfield(L, -1, "pawl.core") != LUA_TNIL;
+  lua_pop(L, 2);
+  return has;
+}
+
 /* os.exit of a private state. There is a program around it, whose work would
  * be gone, with a status that looks like success. */
 static int refuse_exit(lua_State *L) {
@@ -88,6 +97,9 @@ static int set_up(lua_State *L) {
     preload(L);
     pawl_host_push_path(L);
     pawl_host_set_anchor(host, L, PAWL_ANCHOR_PATH);
+  } else if (!has_core(L, LUA_LOADED_TABLE) &&
+             !has_core(L, LUA_PRELOAD_TABLE)) {
+    preload(L);
   }
   pawl_ctx_open(host, L);
   return 0;
