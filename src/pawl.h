@@ -1319,8 +1319,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tick_instance(
 
 /* When the engine must next be ticked, in microseconds since 1970: 0 now,
  * INT64_MAX nothing is scheduled. Only looks: nothing is written, and on SQLite
- * nothing is asked, either, as long as nobody has written. Fails as the store
- * does: PAWL_UNREACHABLE.
+ * nothing is asked, either, as long as nobody has written; PostgreSQL is asked
+ * each time. Fails as the store does: PAWL_UNREACHABLE.
  *
  *   rc = pawl_next_due(engine, &due_us, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_next_due(pawl_engine *engine,

@@ -90,8 +90,12 @@ static pawl_code commit_ahead(pawl_engine *e, pawl_error *err) {
 
 /* Others wait for what is grouped, and nobody is to wait for a handler. */
 static pawl_code end_group(pawl_engine *e, pawl_error *err) {
+  const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_COMMIT);
+
   pawl_store_group(e->store, 0);
-  return pawl_store_settle(e->store, err);
+  const pawl_code rc = pawl_store_settle(e->store, err);
+  (void)pawl_budget_spend(e, was);
+  return rc;
 }
 
 static pawl_code run_one(pawl_engine *e, pawl_held *h, int64_t expected_us,
