@@ -834,7 +834,7 @@ static pawl_code do_step(sweep *w, int rows, int64_t *took_us,
   const pawl_code rc = step(w, err);
   w->e->piece_rows = 0;
   const int64_t n = w->looked + w->e->taken_rows - before;
-  *took_us = pawl_chore_took(w->e, cost, n > 0 ? (int)n : 1, began);
+  *took_us = pawl_chore_took(w->e, cost, (int)n, began);
   return rc;
 }
 

@@ -37,8 +37,8 @@ int pawl_cost_fits(const pawl_cost *c, int64_t us, int most);
 int64_t pawl_chore_time(pawl_engine *e, pawl_chore *c, double least);
 /* How many rows it may see to now, 1 to `most`. 0: it is put off. */
 int pawl_chore_rows(pawl_engine *e, pawl_chore *c, int most);
-/* It has seen to n rows, since then: how long that took. It counts in their
- * cost, and in what chores have of this tick. */
+/* It has seen to n rows, since then: how long that took. It counts in what
+ * chores have of this tick, and, if there were any, in their cost. */
 int64_t pawl_chore_took(pawl_engine *e, pawl_cost *c, int n,
                         int64_t since_mono_us);
 #ifdef PAWL_TESTING

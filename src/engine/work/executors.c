@@ -169,7 +169,7 @@ static pawl_code tidy_some(pawl_engine *e, pawl_error *err) {
     int did = 0;
     if (!max) return PAWL_OK;
     MUST(tidied[i].tidy(e, e->tidy_at / NTIDIED, max, &did, err));
-    (void)pawl_chore_took(e, &chore->cost, did > 0 ? did : 1, began);
+    (void)pawl_chore_took(e, &chore->cost, did, began);
     if (did < max || max == tidied[i].most) e->tidy_at++;
   }
   e->tidy_at = 0;
