@@ -1281,20 +1281,20 @@ typedef struct pawl_tick_stats {
                       go on */
   int64_t reserved[3]; /* zero */
 } pawl_tick_stats;
-/* Claims, runs and commits until nothing is due or `budget_us` is spent (0:
- * one round). What it costs to claim, load, run and commit is measured, and
- * what would not fit any more is not begun; one handler is, at least. What it
- * does besides has a quarter of the budget, and goes on in the next ticks; what
- * found nothing left eight times in a row takes that quarter once. What was
- * claimed and not run stays held for the next tick (`held` less `waiting` of
- * the stats), which begins with it; it is given back by that one when it was
- * not run for a while, and before pawl_wait, whatever changes that instance or
- * its workflow, and pawl_close. Everything begun is committed on return. `stats`
- * may be NULL. A failing instance is not an error of the tick. Handlers that
- * wait are kept for the next tick, each of which asks all of them again.
- * pawl_interrupt ends it early, which is no failure: what was done is stored.
- * It fails as the store does: PAWL_BUSY and PAWL_UNREACHABLE pass, and the
- * same call may succeed.
+/* Claims, runs and commits until nothing is due or `budget_us` is spent (0: one
+ * round). What it costs to claim, load, run and commit is measured, and what
+ * would not fit any more is not begun; one handler is, at least. What it does
+ * besides has a quarter of the budget, if that is 100 ms or less, and goes on
+ * in the next ticks; what found nothing left eight times in a row takes a
+ * quarter once. What was claimed and not run stays held for the next tick
+ * (`held` less `waiting` of the stats), which begins with it; it is given back
+ * by that one when it was not run for a while, and before pawl_wait, whatever
+ * changes that instance or its workflow, and pawl_close. Everything begun is
+ * committed on return. `stats` may be NULL. A failing instance is not an error
+ * of the tick. Handlers that wait are kept for the next tick, each of which
+ * asks all of them again. pawl_interrupt ends it early, which is no failure:
+ * what was done is stored. It fails as the store does: PAWL_BUSY and
+ * PAWL_UNREACHABLE pass, and the same call may succeed.
  *
  *   while (running) {
  *     rc = pawl_tick(engine, 2000, &stats, &err); at most two milliseconds

@@ -66,7 +66,8 @@ kit.describe("what a tick does besides steps", function(backend)
     local engine = kit.rival(backend, url, clock, { retain = "1d" })
     probe.row_cost(1000 * 1000)
     assert(engine:tick())
-    assert.equal(0, kit.count(backend, url, "instance"))
+    -- a unit of 250 rows, however slow the machine
+    assert.is_true(kit.count(backend, url, "instance") <= 20)
   end)
 
   it("takes a long history a few rows at a time", function()

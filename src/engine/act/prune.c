@@ -819,9 +819,8 @@ static int is_wanted(const pawl_engine *e) {
  * however little that is. 0: there is no time for one. */
 static int rows_of_step(const sweep *w, int64_t left_us, int steps) {
   const pawl_cost *cost = &w->e->sweep_costs[w->at.stage];
-  const int rows = pawl_cost_fits(cost, left_us, MOST_ROWS);
 
-  return rows > 0 || steps ? rows : 1;
+  return (steps ? pawl_cost_fits : pawl_cost_must)(cost, left_us, MOST_ROWS);
 }
 
 static pawl_code do_step(sweep *w, int rows, int64_t *took_us,

@@ -74,6 +74,13 @@ int pawl_cost_fits(const pawl_cost *c, int64_t us, int most) {
   return fits;
 }
 
+int pawl_cost_must(const pawl_cost *c, int64_t us, int most) {
+  const int n = pawl_cost_fits(c, us, most);
+  if (n > 0) return n;
+  const int more = pawl_cost_fits(c, us + (int64_t)row_cost(c, 1), most);
+  return more > 0 ? more : 1;
+}
+
 /* ---- chores ---- */
 
 static int is_bounded(const pawl_budget *b) {
@@ -86,6 +93,7 @@ int64_t pawl_chore_time(pawl_engine *e, pawl_chore *c, double least) {
   if (!is_bounded(b)) return PAWL_NEVER;
   const int64_t share = (b->until_mono_us - b->began_mono_us) / SHARE;
   const int64_t left = b->until_mono_us - pawl_clock_mono();
+  if (!b->is_short) return left > share ? left : share;
   int64_t us = share - b->chores_us;
   if (us > left) us = left;
   if (us > 0 && (double)us >= least) {
@@ -102,8 +110,7 @@ int pawl_chore_rows(pawl_engine *e, pawl_chore *c, int most) {
   const int64_t us = pawl_chore_time(e, c, row_cost(&c->cost, 1));
 
   if (us == PAWL_NEVER || !us) return us ? most : 0;
-  const int n = pawl_cost_fits(&c->cost, us, most);
-  return n > 0 ? n : 1;
+  return pawl_cost_must(&c->cost, us, most);
 }
 
 int64_t pawl_chore_took(pawl_engine *e, pawl_cost *c, int n,

@@ -6,11 +6,12 @@
  * measured, and a piece has no more of them than fit in what is left; the next
  * ticks go on with the rest.
  *
- * All chores together have a quarter of a tick's budget, and only what steps
- * have left of it. Who has found nothing left EIGHT times in a row gets that
- * quarter all the same, and one row at least: then the tick may be late by so
- * much, and nothing starves.
+ * All chores together have a quarter of a short tick's budget (work/budget.h),
+ * and only what steps have left of it. Who has found nothing left EIGHT times
+ * in a row gets a quarter all the same, and one row at least: then the tick may
+ * be late by so much, and nothing starves.
  *
+ * In a longer tick nothing is put off: a piece has what is left, or a quarter.
  * A tick without an end, and what is done outside of ticks, is not bounded.
  *
  * Layer    engine/common, for act and work.
@@ -29,6 +30,10 @@ double pawl_cost_of(const pawl_cost *c, int n);
 /* With how many it can be done in so long: 0 to `most`, and not many more than
  * were ever measured. */
 int pawl_cost_fits(const pawl_cost *c, int64_t us, int most);
+
+/* One at least. Where what they take together, a sync say, takes longer than
+ * that, as many as add no more than so long to it. */
+int pawl_cost_must(const pawl_cost *c, int64_t us, int most);
 
 /* ---- chores ---- */
 

@@ -230,7 +230,7 @@ static pawl_code try_trim(pawl_engine *e, pawl_held *h, pawl_error *err) {
   const pawl_code rc = trim(e, h, max, &why);
   (void)pawl_budget_spend(e, was);
   if (rc == PAWL_OK) {
-    owe(e, h, max < ROWS && is_long(h, h->d.seq + h->d.plan.nrecords));
+    owe(e, h, is_long(h, h->d.seq + h->d.plan.nrecords));
     return rc;
   }
   h->trimmed = -1;
