@@ -10,6 +10,7 @@
 local backends = require "spec.support.backends"
 local kit = require "spec.engine.kit"
 local Random = require "spec.support.random"
+local system = require "system"
 local tmp = require "spec.support.tmp"
 
 -- Seconds of a debug build, which takes three times as long, where no limit of
@@ -54,6 +55,12 @@ local function host(backend, trust, functions)
   local victim = assert(engine:start "victim.one")
   engine:run { id = victim }
   return engine, clock, victim
+end
+
+local function write(path, text)
+  local file <close> = assert(io.open(path, "w"))
+  file:write(text)
+  return path
 end
 
 local function measured(fn, ...)
@@ -151,30 +158,142 @@ local function describe_attacks(...)
   for _, level in ipairs(LEVELS) do describe_attacks_at(level, ...) end
 end
 
-describe("a host with the limits that there are by default", function()
-  after_each(function()
+---- with the limits that there are by default ---------------------------------
+
+-- Seconds: of the processor's, and by the wall, where a debug build and its
+-- neighbours take three times as long.
+local QUICK <const> = 0.25
+local AWAY <const> = MOST
+local MB <const> = 1 << 20
+
+--- Calls functions; the longest call is how long the host was away.
+local function new_watch()
+  local watch = { used = 0, away = 0 }
+  function watch.call(fn, ...)
+    local began = system.monotime()
+    local used, result, err = measured(fn, ...)
+    watch.used = math.max(watch.used, used)
+    watch.away = math.max(watch.away, system.monotime() - began)
+    return result, err
+  end
+  return watch
+end
+
+--- The best of three: a neighbour may have had the processor meanwhile.
+local function assert_quick(attempt)
+  local used, away = math.huge, math.huge
+  for _ = 1, 3 do
+    local watch = new_watch()
+    attempt(watch)
+    used, away = math.min(used, watch.used), math.min(away, watch.away)
+    if used < QUICK and away < AWAY then return end
+  end
+  error(("the host was away for %.3f s, and worked for %.3f s of these")
+    :format(away, used), 0)
+end
+
+--- Which limit it was, or what was refused; where the machine is slow it is the
+--- time.
+local function assert_told(one, err)
+  if not err.message:find "^time: " then
+    assert.matches(one[3], err.message, 1, true)
+  end
+end
+
+--- What limits have ended is gone; what failed by itself may leave its state
+--- as large as it may be.
+local function assert_slim(engine, before, err)
+  local now = engine:memory()
+  local most = err.message:find "^%a+: .*more" and 2 * MB or 17 * MB
+  assert.is_true(now.used - before < most,
+    ("%d bytes are left"):format(now.used - before))
+  assert.is_true(now.peak - before < 64 * MB,
+    ("%d bytes were used"):format(now.peak - before))
+end
+
+--- An engine and its victim, what the attack does, and what is left of both.
+local function strike(level, one, attempt)
+  assert_quick(function(watch)
+    local engine, clock, victim = host(alone[1], { level = level,
+      may = { signal = "hostile.*" } })
+    local err, before = attempt(engine, clock, watch)
+    assert_told(one, err)
+    assert_slim(engine, before, err)
+    assert_unharmed(engine, clock, victim)
     kit.close_stores()
     alone[1].cleanup()
   end)
-  for _, level in ipairs(LEVELS) do
-  it("has its turn again within 250 ms: " .. level, function()
-    local engine = alone[1].fresh { trust = level, state = "private" }
-    for _, name in ipairs { "cpu", "memory", "stack", "tables", "numerals" } do
-      for i, one in ipairs(require("spec.support.hostile." .. name)) do
-        local code = ("hostile.%s%d"):format(name, i)
-        assert(engine:load(tmp.file("hostile.lua",
-          (ATTACK:format(one[2]):gsub("hostile%.x", code)))))
-        local id = assert(engine:start(code))
-        local took = measured(engine.tick, engine, 0.002)
-        assert.is_true(took < 0.25, ("%s: %s: %.3f s"):format(name, one[1],
-          took))
-        engine:cancel(id, { reason = "seen" }) -- unless it has failed already
-        engine:run { id = id }
-      end
+end
+
+local function by_handler(one)
+  return function(engine, _, watch)
+    assert(engine:load(tmp.file("hostile.lua", ATTACK:format(one[2]))))
+    local before = engine:memory().used
+    local id = assert(engine:start "hostile.x")
+    for _ = 1, 100 do
+      watch.call(engine.tick, engine, 0.002)
+      if engine:status(id) == "failed" then break end
     end
-  end)
+    local now = assert(engine:get(id))
+    assert.equal("failed", now.status, now.output)
+    return now.error, before
   end
-end)
+end
+
+local function by_graph(one)
+  return function(engine, clock, watch)
+    local body = one[2]
+    if not body:find "flow:finish" then body = body .. 'flow:finish "z"' end
+    assert(engine:load(tmp.file("hostile.lua", HEAD:format(body))))
+    local before = engine:memory().used
+    local id = assert(engine:start "hostile.x")
+    for i = 1, 400 do
+      watch.call(engine.tick, engine, 0.002)
+      if i == 2 and one.poke then
+        watch.call(engine.signal, engine, { name = "poke", instance = id })
+      end
+      if engine:status(id) == one.status then break end
+      if i % 20 == 0 then clock:advance(10) end
+    end
+    local now = assert(engine:get(id))
+    assert.equal(one.status, now.status)
+    return now.error, before
+  end
+end
+
+local function by_load(one)
+  return function(engine, _, watch)
+    local folder = tmp.dir()
+    if one.there then write(folder .. "/there.lua", one.there) end
+    local before = engine:memory().used
+    local info, err = watch.call(engine.load, engine,
+      write(folder .. "/hostile.lua", one[2]))
+    assert.is_nil(info)
+    return err, before
+  end
+end
+
+local SWEEP <const> = { cpu = by_handler, memory = by_handler,
+  stack = by_handler, tables = by_handler, numerals = by_handler,
+  texts = by_handler, escape = by_handler, flood = by_handler,
+  graph = by_graph, load = by_load }
+
+for _, level in ipairs(LEVELS) do
+  for name, by in pairs(SWEEP) do
+    describe(("a host with the limits of default, %s: %s"):format(level, name),
+      function()
+        after_each(function()
+          kit.close_stores()
+          alone[1].cleanup()
+        end)
+        for _, one in ipairs(require("spec.support.hostile." .. name)) do
+          it("goes on within 250 ms: " .. one[1], function()
+            strike(level, one, by(one))
+          end)
+        end
+      end)
+  end
+end
 
 --- One attack under limits drawn by lot: where one of them is met, and what
 --- is under way then, is another place each time.
@@ -210,7 +329,7 @@ describe("limits drawn by lot", function()
   it(("hold up %d attacks"):format(n), function()
     local list = {}
     for _, name in ipairs { "cpu", "memory", "stack", "tables", "numerals",
-      "escape", "flood" } do
+      "texts", "escape", "flood" } do
       local some = require("spec.support.hostile." .. name)
       table.move(some, 1, #some, #list + 1, list)
     end
@@ -230,6 +349,7 @@ describe_attacks("memory", alone)
 describe_attacks("stack", alone)
 describe_attacks("tables", alone)
 describe_attacks("numerals", alone)
+describe_attacks("texts", alone, is_limit)
 describe_attacks("escape", alone)
 describe_attacks("flood", backends, is_limit)
 
@@ -330,12 +450,6 @@ local ASKS <const> = [[
 local pawl = require "pawl"
 %s
 return pawl.workflow { code = "hostile.x", start = "z", %s }:finish "z"]]
-
-local function write(path, text)
-  local file <close> = assert(io.open(path, "w"))
-  file:write(text)
-  return path
-end
 
 --- A folder of mods, beside one that is not theirs; and who has the pipes open,
 --- as who opens them would not come back otherwise.

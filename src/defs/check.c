@@ -42,14 +42,16 @@ static int is_code_char(char c) {
 int pawl_def_is_code(const char *code) {
   size_t word = 0, i;
   for (i = 0; code[i]; i++) {
-    if (code[i] == '.' && word > 0)
+    if (i == 200)
+      return 0;
+    else if (code[i] == '.' && word > 0)
       word = 0;
     else if (is_code_char(code[i]))
       word++;
     else
       return 0;
   }
-  return word > 0 && i <= 200;
+  return word > 0;
 }
 
 /* Dotted words as a code has them; in a pattern the last may be "*". */

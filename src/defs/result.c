@@ -58,6 +58,11 @@ void pawl_said_drop_effects(pawl_said *r) {
   PAWL_RESULT_EFFECTS(CLEAR)
 }
 
+void pawl_said_shed_effects(pawl_said *r) {
+  pawl_said_drop_effects(r);
+  PAWL_RESULT_EFFECTS(DEINIT)
+}
+
 void pawl_said_drop_failure(pawl_said *r) {
   PAWL_RESULT_FAILURE(CLEAR)
   r->retry_after_us = -1;

@@ -118,6 +118,8 @@ void pawl_said_deinit(pawl_said *r);
 void pawl_said_clear(pawl_said *r);
 /* Of a handler that failed: nothing stays but why, and what it wishes. */
 void pawl_said_drop_effects(pawl_said *r);
+/* The same, and their memory goes: it was a script's that wanted too much. */
+void pawl_said_shed_effects(pawl_said *r);
 /* Nothing that failed before is known any more. */
 void pawl_said_drop_failure(pawl_said *r);
 /* A text of an error, in `fixed`: cut to fit, and kept in `whole` (NULL: not)

@@ -14,6 +14,7 @@ enum {
   MAX_NUMERAL = 400, /* bytes of a text that stands for a number */
   MAX_RESULTS = 100000,
   FREE_ARGUMENTS = 16, /* more of them are paid for */
+  FLOAT_COST = 100,    /* of one that is written: 1e308 has many digits */
   DATE_MOST = 200      /* bytes of a format */
 };
 
@@ -87,6 +88,10 @@ static int string_whole(lua_State *L) {
   return call_own(L);
 }
 
+static int is_of_float(char conversion) {
+  return conversion && strchr("aAeEfFgG", conversion) != NULL;
+}
+
 /* What is to be written as a number is one. */
 static void check_conversions(lua_State *L) {
   size_t len;
@@ -98,6 +103,7 @@ static void check_conversions(lua_State *L) {
     if (!at) return;
     do at++;
     while (at < end && !isalpha((unsigned char)*at));
+    if (is_of_float(*at)) pawl_toll_spend(L, FLOAT_COST);
     if (*at != 's' && *at != 'q') check_numeral(L, i);
   }
 }

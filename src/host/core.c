@@ -41,9 +41,13 @@ static int core_json_encode(lua_State *L) {
   pawl_error err;
   luaL_checkany(L, 1);
   pawl_buf *out = pawl_host_push_buf(L);
-  if (pawl_luajson_encode(L, 1, "value", pawl_meter_of(L) ? MOST_JSON : 0, out,
-                          &err) != PAWL_OK)
+  pawl_code rc = pawl_luajson_encode(
+      L, 1, "value", pawl_meter_of(L) ? MOST_JSON : 0, out, &err);
+  if (rc != PAWL_OK) {
+    pawl_toll_vain(L, out);
     return push_failure(L, &err);
+  }
+  pawl_toll_json(L, pawl_buf_str(out)); /* how much that is shows only now */
   pawl_toll_need(L, out->len);
   lua_pushlstring(L, out->at, out->len);
   pawl_buf_deinit(out);
@@ -59,6 +63,7 @@ static int core_json_decode(lua_State *L) {
     pawl_fail(&err, PAWL_LIMIT, "the text has more than %d bytes", MOST_JSON);
     return push_failure(L, &err);
   }
+  pawl_toll_json(L, text);
   pawl_toll_need(L, 4 * text.len);
   if (pawl_luajson_decode(L, text, &err) != PAWL_OK)
     return push_failure(L, &err);

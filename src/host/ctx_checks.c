@@ -5,6 +5,7 @@
 #include "../base/nearest.h"
 #include "../value/luajson.h"
 #include "ctx.h"
+#include "toll.h"
 
 /* ---- errors ---- */
 
@@ -117,8 +118,10 @@ void pawl_ctx_add_value(lua_State *L, const pawl_run *run, int idx,
   if (lua_isnil(L, idx))
     pawl_buf_addz(out, otherwise);
   else if (pawl_luajson_encode(L, idx, path, run->host->max_bytes, out,
-                               &err) != PAWL_OK)
+                               &err) != PAWL_OK) {
+    pawl_toll_vain(L, out);
     pawl_ctx_raise(L, &err);
+  }
 }
 
 pawl_buf *pawl_ctx_push_encoded(lua_State *L, const pawl_run *run, int idx,

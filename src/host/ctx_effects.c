@@ -262,7 +262,7 @@ static const char *check_child_code(lua_State *L) {
         L, PAWL_MISUSE, "ctx.start(\"order.ship\", input, options)",
         "ctx.start: the workflow is a %s, not text", luaL_typename(L, 1));
   lua_tolstring(L, 1, &len);
-  if (strlen(code) != len || !pawl_def_is_code(code)) {
+  if (!pawl_def_is_code(code) || strlen(code) != len) {
     char text[101];
     pawl_copy_text(text, sizeof text, code);
     pawl_ctx_raise_text(L, PAWL_MISUSE, PAWL_CODE_RULE,

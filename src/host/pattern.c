@@ -13,7 +13,8 @@ enum {
   MAX_CAPTURES = 32, /* as Lua's own */
   MAX_DEPTH = 200,
   ESCAPE = '%',
-  PAY_EVERY = 256 /* steps that are paid for at once */
+  PAY_EVERY = 256,    /* steps that are paid for at once */
+  PASSED_A_STEP = 512 /* bytes that are looked through for one of them */
 };
 
 typedef struct capture {
@@ -364,9 +365,12 @@ static const char *find_plain(matcher *m, pawl_str text, pawl_str what) {
   const char *at = text.at, *end = text.at + text.len, *found;
   if (what.len == 0) return at;
   while ((size_t)(end - at) >= what.len) {
-    found = memchr(at, what.at[0], (size_t)(end - at) - what.len + 1);
+    const size_t most = (size_t)(end - at) - what.len + 1;
+    found = memchr(at, what.at[0], most);
+    pawl_toll_spend(m->L,
+                    (found ? (size_t)(found - at) : most) / PASSED_A_STEP);
     if (!found) return NULL;
-    pay(m, 1 + (int)((found - at) / 64 % PAY_EVERY));
+    pay(m, 1);
     if (memcmp(found, what.at, what.len) == 0) return found;
     pawl_toll_spend(m->L, what.len / 256);
     at = found + 1;

@@ -375,7 +375,10 @@ static pawl_code stopped(pawl_run *run, pawl_said *result, pawl_run **waiting,
     *waiting = run;
     return PAWL_OK;
   }
-  if (rc != PAWL_OK) pawl_said_drop_effects(result);
+  if (rc == PAWL_LIMIT && run->host->meter)
+    pawl_said_shed_effects(result);
+  else if (rc != PAWL_OK)
+    pawl_said_drop_effects(result);
   give_back(run);
   return rc;
 }

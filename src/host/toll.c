@@ -4,7 +4,12 @@
 
 #include "host_internal.h"
 
-enum { BYTES_A_STEP = 64 /* that cost as much as an instruction */ };
+enum {
+  BYTES_A_STEP = 64, /* that cost as much as an instruction */
+  /* of JSON: */
+  VALUE_COST = 16, /* it is found, made, put in its place */
+  TEXT_A_STEP = 16 /* bytes that are looked at each by itself */
+};
 
 static void on_count(lua_State *L, lua_Debug *ar);
 
@@ -94,6 +99,21 @@ void pawl_toll_need(lua_State *L, size_t n) {
   if (!m || !m->depth) return;
   look_at_memory(L, m, n);
   pawl_toll_spend(L, n / BYTES_A_STEP);
+}
+
+void pawl_toll_json(lua_State *L, pawl_str text) {
+  size_t values = 1;
+  if (!pawl_meter_of(L)) return;
+  for (size_t i = 0; i < text.len; i++)
+    values += text.at[i] == ',' || text.at[i] == '[' || text.at[i] == '{';
+  pawl_toll_spend(L, values * VALUE_COST + text.len / TEXT_A_STEP);
+}
+
+/* What it was is gone; that it may have been short values shows its room. */
+void pawl_toll_vain(lua_State *L, pawl_buf *out) {
+  const size_t room = out->cap;
+  pawl_buf_deinit(out);
+  pawl_toll_spend(L, room * 2);
 }
 
 void pawl_toll_effect(lua_State *L) {

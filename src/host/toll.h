@@ -16,6 +16,11 @@ void pawl_toll_look(lua_State *L);
 void pawl_toll_spend(lua_State *L, size_t n);
 /* `n` bytes are about to be allocated. */
 void pawl_toll_need(lua_State *L, size_t n);
+/* For JSON that is to be read, well formed or not, or was written. */
+void pawl_toll_json(lua_State *L, pawl_str text);
+/* For what was written to *out, which was empty before, and did not end well;
+ * it is given back. */
+void pawl_toll_vain(lua_State *L, pawl_buf *out);
 /* One more of what a handler leaves behind. */
 void pawl_toll_effect(lua_State *L);
 /* That limit is met now. Raises. */
