@@ -26,6 +26,8 @@ end, next = "z" })
 flow:finish "z"
 return flow]]
 
+local QUERIES <const> = ATTACK:gsub("{ retry", "{ transactional = true, retry")
+
 local VICTIM <const> = [[
 local pawl = require "pawl"
 local flow = pawl.workflow { code = "victim.one", start = "one" }
@@ -200,11 +202,14 @@ local function assert_told(one, err)
   end
 end
 
+local METER <const> = { instructions = true, time = true, memory = true,
+  effects = true, depth = true }
+
 --- What limits have ended is gone; what failed by itself may leave its state
 --- as large as it may be.
 local function assert_slim(engine, before, err)
   local now = engine:memory()
-  local most = err.message:find "^%a+: .*more" and 2 * MB or 17 * MB
+  local most = METER[err.message:match "^%a+"] and 2 * MB or 17 * MB
   assert.is_true(now.used - before < most,
     ("%d bytes are left"):format(now.used - before))
   assert.is_true(now.peak - before < 64 * MB,
@@ -212,22 +217,22 @@ local function assert_slim(engine, before, err)
 end
 
 --- An engine and its victim, what the attack does, and what is left of both.
-local function strike(level, one, attempt)
+local function strike(backend, trust, one, attempt)
   assert_quick(function(watch)
-    local engine, clock, victim = host(alone[1], { level = level,
-      may = { signal = "hostile.*" } })
+    local engine, clock, victim = host(backend, trust)
     local err, before = attempt(engine, clock, watch)
     assert_told(one, err)
     assert_slim(engine, before, err)
     assert_unharmed(engine, clock, victim)
     kit.close_stores()
-    alone[1].cleanup()
+    backend.cleanup()
   end)
 end
 
-local function by_handler(one)
+local function by_handler(one, template)
   return function(engine, _, watch)
-    assert(engine:load(tmp.file("hostile.lua", ATTACK:format(one[2]))))
+    assert(engine:load(tmp.file("hostile.lua",
+      (template or ATTACK):format(one[2]))))
     local before = engine:memory().used
     local id = assert(engine:start "hostile.x")
     for _ = 1, 100 do
@@ -238,6 +243,14 @@ local function by_handler(one)
     assert.equal("failed", now.status, now.output)
     return now.error, before
   end
+end
+
+--- As the backend has it.
+local function of_backend(one, backend)
+  local function of(what)
+    return type(what) == "table" and assert(what[backend.name]) or what
+  end
+  return { one[1], of(one[2]), of(one[3]) }
 end
 
 local function by_graph(one)
@@ -288,11 +301,26 @@ for _, level in ipairs(LEVELS) do
         end)
         for _, one in ipairs(require("spec.support.hostile." .. name)) do
           it("goes on within 250 ms: " .. one[1], function()
-            strike(level, one, by(one))
+            strike(alone[1], { level = level,
+              may = { signal = "hostile.*" } }, one, by(one))
           end)
         end
       end)
   end
+  kit.describe("a script that was granted the database, " .. level,
+    function(backend)
+      -- another driver has words of its own
+      if not (backend.name == "sqlite" or backend.name == "postgres") then
+        return
+      end
+      for _, one in ipairs(require "spec.support.hostile.db") do
+        it("lets the host go on within 250 ms: " .. one[1], function()
+          local own = of_backend(one, backend)
+          strike(backend, { level = level, may = { db = true } }, own,
+            by_handler(own, QUERIES))
+        end)
+      end
+    end)
 end
 
 --- One attack under limits drawn by lot: where one of them is met, and what

@@ -223,6 +223,7 @@ typedef struct pawl_def {
   const char *author; /* whose it is; NULL: the host's own */
   const char *grants; /* what it may, as JSON */
   int takes;          /* its code, if that is another's */
+  int64_t handler_us; /* that one of them may take */
   /* memory */
   const pawl_alloc *alloc;
   struct pawl_def_arena *arena;

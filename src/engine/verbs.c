@@ -248,7 +248,8 @@ pawl_code pawl_engine_held_query(pawl_engine *e, pawl_str sql, pawl_str params,
   if (kind != PAWL_JSON_ARRAY)
     return pawl_fail(err, PAWL_INVALID,
                      "the parameters of a query must be a list");
-  return pawl_query_run(e, sql, params, out, changed, NULL, err);
+  const pawl_query_bounds bounds = {.us = e->sql_limit_us};
+  return pawl_query_run(e, &bounds, sql, params, out, changed, NULL, err);
 }
 
 pawl_code pawl_engine_held_handle(pawl_engine *e, void **out,

@@ -225,9 +225,10 @@ typedef struct pawl_driver {
    * migrations. */
   pawl_code (*script)(pawl_conn *c, const char *sql, pawl_error *err);
   /* The user's own SQL (one statement, `?`/`$n` placeholders as the database
-   * has them) inside an OPEN unit, stopped after limit_us. Refused
-   * (PAWL_MISUSE): anything that would end the transaction or write pawl's
-   * tables. */
+   * has them) inside an OPEN unit, stopped after limit_us, and where its rows
+   * have more than most_bytes (PAWL_LIMIT), if it can be stopped for that.
+   * Refused (PAWL_MISUSE): anything that would end the transaction or write
+   * pawl's tables. */
   pawl_code (*query)(pawl_conn *c, pawl_query *q, pawl_error *err);
   /* The client library's own handle, until close, goes from hand to hand, for
    * the user's own statements by that library's functions: what `query` refuses

@@ -3,6 +3,7 @@
  *
  * Memory   rows are copied into `results`, which keeps its memory. */
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -476,14 +477,35 @@ static int read_query_row(pawl_conn *c, sqlite3_stmt *s, int ncols) {
   return !c->kinds.failed;
 }
 
-static pawl_code step_query(pawl_conn *c, sqlite3_stmt *s, int64_t limit_us,
+/* What the last row of the answer takes. */
+static size_t row_bytes(const pawl_conn *c, int ncols) {
+  const pawl_results *r = &c->answer.results;
+  size_t sum = 0;
+  for (int i = 0; i < ncols; i++)
+    sum += sizeof *r->open + r->open[r->nopen - (size_t)(i + 1)].s.len;
+  return sum;
+}
+
+static pawl_code fail_large(const pawl_query *q, pawl_error *err) {
+  return pawl_fail_hint(
+      err, PAWL_LIMIT, "ask for less, or for a part at a time",
+      "query: its rows have more than %zu bytes", q->most_bytes);
+}
+
+static pawl_code step_query(pawl_conn *c, sqlite3_stmt *s, const pawl_query *q,
                             pawl_error *err) {
+  const int64_t limit_us = q->limit_us;
+  size_t bytes = 0;
   int ncols = sqlite3_column_count(s), step;
   pawl_answer_clear(&c->answer);
   pawl_buf_clear(&c->kinds);
   MUST(pawl_results_begin(&c->answer.results, (pawl_stmt)0, ncols, err));
-  while ((step = sqlite3_step(s)) == SQLITE_ROW)
+  while ((step = sqlite3_step(s)) == SQLITE_ROW) {
     if (!read_query_row(c, s, ncols)) return pawl_failure_memory(err);
+    if (!q->most_bytes) continue;
+    bytes += row_bytes(c, ncols);
+    if (bytes > q->most_bytes) return fail_large(q, err);
+  }
   if (step != SQLITE_DONE) return fail_query(c, limit_us, err);
   /* One operation may have taken all of it: a function's call is one. */
   if (limit_us > 0 && pawl_clock_mono() > c->query_deadline)
@@ -504,11 +526,11 @@ static pawl_code count_names(pawl_conn *c, int64_t *out, pawl_error *err) {
 }
 
 /* Runs the user's statement, which may make no name that is ours. */
-static pawl_code run_query(pawl_conn *c, sqlite3_stmt *s, int64_t limit_us,
+static pawl_code run_query(pawl_conn *c, sqlite3_stmt *s, const pawl_query *q,
                            pawl_error *err) {
   int64_t before = 0, after = 0;
   MUST(count_names(c, &before, err));
-  MUST(step_query(c, s, limit_us, err));
+  MUST(step_query(c, s, q, err));
   MUST(count_names(c, &after, err));
   if (before == after) return PAWL_OK;
   return pawl_fail_as(err, PAWL_MISUSE, "42501", "",
@@ -568,9 +590,15 @@ static pawl_code describe_query(pawl_conn *c, sqlite3_stmt *s, pawl_rows *rows,
   return PAWL_OK;
 }
 
+/* Of a value or a row, as sqlite3_limit takes it; -1: as it is. */
+static int most_of(const pawl_query *q) {
+  return q->most_bytes && q->most_bytes < INT_MAX ? (int)q->most_bytes : -1;
+}
+
 static pawl_code sqlite_query(pawl_conn *c, pawl_query *q, pawl_error *err) {
   sqlite3_stmt *s = NULL;
   pawl_code rc;
+  int length;
   assert(c->unit == PAWL_UNIT_OPEN && !c->on.group.is_open); /* D2 */
   c->counts->trips++;
   c->counts->statements++;
@@ -581,15 +609,17 @@ static pawl_code sqlite_query(pawl_conn *c, pawl_query *q, pawl_error *err) {
   c->query_deadline = pawl_clock_mono() + q->limit_us;
   if (q->limit_us > 0)
     sqlite3_progress_handler(c->on.db, OPS_PER_LOOK, on_progress, c);
+  length = sqlite3_limit(c->on.db, SQLITE_LIMIT_LENGTH, most_of(q));
   TRY(prepare_query(c, q->sql, &s, err));
   TRY(bind_query(c, s, q, err));
-  TRY(run_query(c, s, q->limit_us, err));
+  TRY(run_query(c, s, q, err));
   pawl_results_get(&c->answer.results, 0, &q->rows);
   TRY(describe_query(c, s, &q->rows, err));
   pawl_answer_get(&c->answer, q);
 out:
   sqlite3_finalize(s);
   sqlite3_progress_handler(c->on.db, 0, NULL, NULL);
+  (void)sqlite3_limit(c->on.db, SQLITE_LIMIT_LENGTH, length);
   c->on.guard.is_on = 0;
   return rc;
 }

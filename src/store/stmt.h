@@ -178,7 +178,8 @@ typedef struct pawl_query {
   const pawl_cell *params;
   const pawl_type *types; /* of the parameters */
   int nparams;
-  int64_t limit_us; /* it is stopped then; 0: never */
+  int64_t limit_us;  /* it is stopped then; 0: never */
+  size_t most_bytes; /* of all its rows; 0: any */
   pawl_rows rows;
   const char *const *names; /* of the columns */
   const pawl_type *col_types;

@@ -104,15 +104,17 @@ static pawl_code sql_params(pawl_str params, pawl_cell *cells,
   return pawl_buf_check(scratch, err);
 }
 
-pawl_code pawl_query_run(pawl_engine *e, pawl_str sql, pawl_str params,
-                         pawl_buf *out, int64_t *changed, pawl_error *failed,
+pawl_code pawl_query_run(pawl_engine *e, const pawl_query_bounds *bounds,
+                         pawl_str sql, pawl_str params, pawl_buf *out,
+                         int64_t *changed, pawl_error *failed,
                          pawl_error *err) {
   pawl_cell cells[MAX_PARAMS];
   pawl_type types[MAX_PARAMS];
   pawl_query q = {.sql = sql,
                   .params = cells,
                   .types = types,
-                  .limit_us = e->sql_limit_us};
+                  .limit_us = bounds->us,
+                  .most_bytes = bounds->bytes};
   pawl_buf scratch = {.alloc = &e->alloc};
   pawl_code rc = PAWL_OK;
 
@@ -123,6 +125,10 @@ pawl_code pawl_query_run(pawl_engine *e, pawl_str sql, pawl_str params,
     goto out;
   }
   TRY(rows_json(&q.rows, q.names, q.col_types, out, err));
+  if (bounds->bytes && out->len > bounds->bytes)
+    TRY(pawl_fail_hint(
+        err, PAWL_LIMIT, "ask for less, or for a part at a time",
+        "query: its rows have more than %zu bytes", bounds->bytes));
   *changed = q.rows.changed;
 out:
   pawl_buf_deinit(&scratch);

@@ -11,8 +11,13 @@
  * database: arrays and objects go as text. out: the rows, an array of objects.
  * PAWL_LIMIT, PAWL_VALUE for what JSON cannot hold. *failed (may be NULL) says
  * why the store refused the statement: the transaction cannot go on then. */
-pawl_code pawl_query_run(pawl_engine *e, pawl_str sql, pawl_str params,
-                         pawl_buf *out, int64_t *changed, pawl_error *failed,
+typedef struct pawl_query_bounds {
+  int64_t us;   /* that one statement may take */
+  size_t bytes; /* of its rows, as JSON as well; 0: any */
+} pawl_query_bounds;
+pawl_code pawl_query_run(pawl_engine *e, const pawl_query_bounds *bounds,
+                         pawl_str sql, pawl_str params, pawl_buf *out,
+                         int64_t *changed, pawl_error *failed,
                          pawl_error *err);
 
 #endif

@@ -376,6 +376,7 @@ pawl_code pawl_trust_apply(const pawl_trust *t, pawl_def *def,
   memcpy(def->per_minute, t->limits.per_minute, sizeof def->per_minute);
   memcpy(def->per_instance, t->limits.per_instance, sizeof def->per_instance);
   def->is_limited = 1;
+  def->handler_us = t->limits.time_us;
   def->takes = pawl_names_match(t->takes.at, def->code);
   MUST(pawl_def_copy(def, pawl_buf_str(&t->author), &def->author, err));
   return pawl_def_copy(def, pawl_buf_str(&t->grants), &def->grants, err);

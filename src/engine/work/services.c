@@ -225,6 +225,15 @@ static pawl_code service_attrs(const pawl_call *call, pawl_buf *out,
 
 /* ---- ctx.db ---- */
 
+/* A limited one's statement takes no longer than its handler may. */
+static pawl_query_bounds bounds_of(const pawl_engine *e, const pawl_def *def) {
+  pawl_query_bounds b = {.us = e->sql_limit_us};
+  if (!def->is_limited) return b;
+  if (def->handler_us < b.us) b.us = def->handler_us;
+  b.bytes = (size_t)e->config.max_bytes;
+  return b;
+}
+
 static pawl_code service_query(const pawl_call *call, pawl_str sql,
                                pawl_str params, pawl_buf *out,
                                int64_t *changed, pawl_error *err) {
@@ -235,7 +244,9 @@ static pawl_code service_query(const pawl_call *call, pawl_str sql,
     return pawl_fail(
         err, PAWL_MISUSE,
         "an earlier query of this step has failed: it cannot go on");
-  return pawl_query_run(e, sql, params, out, changed, &e->unit->failed, err);
+  const pawl_query_bounds bounds = bounds_of(e, slot_of(call)->d.def);
+  return pawl_query_run(e, &bounds, sql, params, out, changed,
+                        &e->unit->failed, err);
 }
 
 const pawl_services pawl_engine_services = {
