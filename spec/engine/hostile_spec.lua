@@ -488,7 +488,7 @@ local function folders()
     ln -s real.lua mods/near.lua && ln -s ../real.lua mods/sub/near.lua &&
     ln -s ../secret/conf.lua mods/linked.lua && ln -s ../secret mods/away &&
     ln -s /dev/zero mods/endless.lua
-    sleep 600 3<>secret/pipe 4<>mods/piped.lua >holder 2>&1 &
+    sleep 600 3<>secret/pipe 4<>mods/piped.lua >/dev/null 2>&1 &
     echo $! >holder]]):format(root)))
   write(root .. "/secret/conf.lua", 'return "hunter2"')
   write(root .. "/mods/real.lua", "return 7")
