@@ -55,6 +55,68 @@ kit.describe("a step", function(backend)
     assert.same({ "step a", "step a, step b" }, seen)
   end)
 
+  it("puts its output where `into` says, among what it has set", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.into", start = "a" }
+    flow:step("a", { into = "receipt", next = "b", run = function(ctx)
+      ctx.vars.n = 1
+      return nil, { no = 7 }
+    end })
+    flow:step("b", { into = "receipt", next = "c", run = function(ctx)
+      ctx.vars.seen = ctx.vars.receipt.no -- gives nothing: it stays
+    end })
+    flow:step("c", { into = "rest", next = "d", run = function(ctx)
+      ctx.vars.receipt, ctx.vars.rest = nil, "what is overwritten"
+      return nil, { 1, 2 }
+    end })
+    flow:step("d", { into = "got", next = "z", run = function(ctx)
+      ctx.await(1)
+      return nil, "late"
+    end })
+    flow:finish("z", { output = function(ctx) return ctx.vars end })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.into")
+    assert(engine:run())
+    clock:advance(2)
+    assert(engine:run())
+    assert.same({ n = 1, seen = 7, rest = { 1, 2 }, got = "late" },
+      engine:get(id).output)
+    local rows = assert(engine:history(id))
+    assert.same({ no = 7 }, rows[1].output)
+    assert.same({ set = { n = 1, receipt = { no = 7 } } }, rows[1].changes)
+    assert.same({ set = { rest = { 1, 2 } }, unset = { "receipt" } },
+      rows[3].changes)
+  end)
+
+  it("fails where that would be more than there may be", function()
+    local engine = backend.fresh { max_bytes = 10000 }
+    local flow = pawl.workflow { code = "t.into", start = "a" }
+    local ran = 0
+    flow:step("a", { into = "big", next = "z", run = function(ctx)
+      ran = ran + 1
+      ctx.vars.text = ("x"):rep(6000)
+      return nil, ("y"):rep(6000)
+    end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.into")
+    assert(engine:run())
+    local now = assert(engine:get(id))
+    assert.equal("failed", now.status)
+    assert.equal("limit", now.error.code)
+    assert.matches('with "big", of 6002 bytes, the variables would have',
+      now.error.message, 1, true)
+    assert.same({}, now.variables)
+    assert.equal(1, ran) -- it would be too much again
+  end)
+
+  it("has no `into` that is no variable's name", function()
+    assert.error_matches(function()
+      pawl.workflow { code = "t.into", start = "a" }
+        :step("a", { into = "", run = function() end, next = "z" })
+    end, "'into' of step \"a\" is empty")
+  end)
+
   it("keeps its output in the history, and what changed", function()
     local engine = backend.fresh()
     assert(engine:load(kit.chain {

@@ -120,6 +120,7 @@ local function draw_step(pen, to)
     node.awaits = random:pick { 0.01, 0.3, 5 }
   end
   if random:chance(15) then node.emits = true end
+  if random:chance(20) then node.into = true end
   if pen.nflows > 1 and random:chance(5) then
     node.starts = random:between(2, pen.nflows)
     node.parent_end = random:pick { "cancel", "leave" }
@@ -445,6 +446,7 @@ function render.step(node, code)
       node.attempts, node.attempts % 2 == 0 and ', on = "oops"' or "") or nil,
     on_exhausted = node.on_exhausted and q(node.on_exhausted),
     transactional = node.transactional and "true",
+    into = node.into and q("got_" .. node.name),
   }
 end
 

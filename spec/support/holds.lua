@@ -617,6 +617,27 @@ local function check_each(stage, one, nodes)
   end
 end
 
+--- What a step gave is the variable that its `into` names, with the row that
+--- tells of it, unless it was that before.
+local function check_into(one, nodes)
+  local kept = {}
+  for _, row in ipairs(one.history) do
+    local changes = given(row.changes) or {}
+    local node, output = nodes[row.node], given(row.output)
+    if row.type == "step" and node and node.into and output ~= nil then
+      local name = "got_" .. row.node
+      local set = (changes.set or {})[name]
+      if set == nil then set = kept[name] end
+      if set ~= nil
+        and pawl.json.encode(set) ~= pawl.json.encode(output) then
+        broken("a step's output is where `into` says", "row %d of %s: %s",
+          row.seq, short(one.id), pawl.json.encode(set))
+      end
+      kept[name] = output
+    end
+  end
+end
+
 --- Everything that must hold when all has ended.
 ---@param stage spec.Stage
 function holds.ended(stage)
@@ -634,6 +655,7 @@ function holds.ended(stage)
     check_fold(one)
     check_joins(stage, one, nodes)
     check_each(stage, one, nodes)
+    check_into(one, nodes)
     check_undone(one, nodes, stage.case.flows[listed.flow])
   end
   check_store(stage)

@@ -28,8 +28,9 @@
  *              "event":"payment.*",               wait
  *              "key":"order_id" | true,           wait: a name, or a handler
  *              "match":true,"answer":true,        wait: handlers
- *              "into":"payment",                  wait, task, call, each: the
- *                                                 variable the output goes to
+ *              "into":"payment",                  step, wait, task, call, each:
+ *                                                 the variable the output
+ *                                                 goes to
  *              "task":{"title":"...","description":"...","form":"...",
  *                      "input":{...},"priority":"high","due":172800000000,
  *                      "assignee":"ann","users":[...],"roles":[...],

@@ -26,9 +26,9 @@ void pawl_vars_put(pawl_decision *d, pawl_str vars, pawl_buf *changes) {
   pawl_buf_deinit(&now);
 }
 
-/* The variables with one of them set. */
-static void with(const pawl_decision *d, const char *name, pawl_str value,
-                 pawl_buf *vars) {
+/* These variables with one of them set. */
+static void with(const pawl_decision *d, pawl_str before, const char *name,
+                 pawl_str value, pawl_buf *vars) {
   pawl_buf delta = {.alloc = d->alloc};
 
   pawl_buf_addz(&delta, "{\"set\":{");
@@ -36,7 +36,7 @@ static void with(const pawl_decision *d, const char *name, pawl_str value,
   pawl_buf_addc(&delta, ':');
   pawl_buf_adds(&delta, value);
   pawl_buf_addz(&delta, "}}");
-  pawl_json_apply(pawl_vars_now(d), pawl_buf_str(&delta), vars);
+  pawl_json_apply(before, pawl_buf_str(&delta), vars);
   if (delta.failed) vars->failed = 1;
   pawl_buf_deinit(&delta);
 }
@@ -45,9 +45,43 @@ void pawl_vars_set(pawl_decision *d, const char *name, pawl_str value,
                    pawl_buf *changes) {
   pawl_buf vars = {.alloc = d->alloc};
 
-  with(d, name, value, &vars);
+  with(d, pawl_vars_now(d), name, value, &vars);
   pawl_vars_take(d, &vars, changes);
   pawl_buf_deinit(&vars);
+}
+
+/* With the output, of so many bytes, they would have `size`. */
+static pawl_code check_size(pawl_decision *d, const pawl_node *node,
+                            size_t output, size_t size, pawl_error *err) {
+  const size_t max = (size_t)d->world->max_bytes;
+
+  if (size <= max) return PAWL_OK;
+  pawl_said_clear(d->result);
+  d->result->no_retry = 1; /* it would be too much again */
+  return pawl_fail_hint(
+      err, PAWL_LIMIT, "keep large data elsewhere, and a reference to it here",
+      "with \"%s\", of %zu bytes, the variables would have "
+      "%zu bytes; the limit is %zu",
+      node->into, output, size, max);
+}
+
+pawl_code pawl_output_joins(pawl_decision *d, const pawl_node *node,
+                            pawl_error *err) {
+  pawl_said *r = d->result;
+  pawl_buf vars = {.alloc = d->alloc};
+  pawl_code rc = PAWL_OK;
+
+  if (!node->into || !r->has_output) return PAWL_OK;
+  with(d, r->vars_changed ? pawl_buf_str(&r->vars) : pawl_vars_now(d),
+       node->into, pawl_buf_str(&r->output), &vars);
+  TRY(pawl_buf_check(&vars, err));
+  TRY(check_size(d, node, r->output.len, vars.len, err));
+  pawl_buf_set(&r->vars, pawl_buf_str(&vars));
+  r->vars_changed = 1;
+  rc = pawl_buf_check(&r->vars, err);
+out:
+  pawl_buf_deinit(&vars);
+  return rc;
 }
 
 pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
@@ -61,17 +95,10 @@ pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
   if (!d->def->is_limited &&
       pawl_vars_now(d).len + output.len + 6 * strlen(node->into) + 8 <= max)
     return PAWL_OK;
-  with(d, node->into, output, &vars);
+  with(d, pawl_vars_now(d), node->into, output, &vars);
   TRY(pawl_buf_check(&vars, err));
   TRY(pawl_vars_bear(d, pawl_buf_str(&vars), err));
-  if (vars.len <= max) goto out;
-  pawl_said_clear(d->result);
-  d->result->no_retry = 1; /* it would be too much again */
-  rc = pawl_fail_hint(err, PAWL_LIMIT,
-                      "keep large data elsewhere, and a reference to it here",
-                      "with \"%s\", of %zu bytes, the variables would have "
-                      "%zu bytes; the limit is %zu",
-                      node->into, output.len, vars.len, max);
+  rc = check_size(d, node, output.len, vars.len, err);
 out:
   pawl_buf_deinit(&vars);
   return rc;

@@ -6,6 +6,7 @@ local shape = require "pawl.shape"
 ---                              transition, nothing for a single one, and an
 ---                              output
 ---@field next? string|table<string, string>  a node, or transitions by name
+---@field into? string  the variable that takes the output
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what `run` did
 ---@field retry? pawl.Retry|integer|false  `{ max=, base=, cap=, factor=, jitter=,
 ---                              on=, never= }`, the attempts in all, or false
@@ -37,6 +38,7 @@ return {
   fields = {
     run = shape.handler,
     next = shape.next,
+    into = shape.name,
     undo = shape.handler,
     retry = shape.retry,
     on_error = shape.on_error,

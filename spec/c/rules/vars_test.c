@@ -46,6 +46,36 @@ static void fits(int64_t max, int want) {
   kit_close(&k);
 }
 
+static void joins(int64_t max, const char *left, const char *want) {
+  kit k;
+  pawl_error err = {0};
+  kit_open(&k,
+           "'start':'a','nodes':[{'name':'a','kind':'step','run':true,"
+           "'into':'n','next':'z'}," KIT_FINISH "]");
+  kit_decide(&k);
+  k.face.max_bytes = max;
+  CHECK_INT(pawl_output_joins(&k.d, &k.def->nodes[0], &err), PAWL_OK);
+  CHECK_INT(k.result.vars_changed, 0); /* nothing was given */
+  k.result.has_output = 1;
+  pawl_buf_addz(&k.result.output, "[7]");
+  if (left) {
+    k.result.vars_changed = 1;
+    pawl_buf_addz(&k.result.vars, left);
+  }
+  CHECK_INT(pawl_output_joins(&k.d, &k.def->nodes[0], &err),
+            want ? PAWL_OK : PAWL_LIMIT);
+  if (want) CHECK_BUF(k.result.vars, want);
+  CHECK_INT(k.result.no_retry, !want);
+  kit_close(&k);
+}
+
+static void a_steps_output_joins_what_it_has_set(void) {
+  joins(100, NULL, "{'n':[7]}");
+  joins(100, "{\"a\":1,\"n\":2}", "{'a':1,'n':[7]}");
+  joins(15, "{\"a\":1,\"n\":2}", "{'a':1,'n':[7]}");
+  joins(14, "{\"a\":1,\"n\":2}", NULL);
+}
+
 static void an_event_that_is_too_large_fails_the_wait(void) {
   kit k;
   begin(&k);
@@ -63,5 +93,6 @@ TEST_PART(vars_test) {
   fits(15, PAWL_OK); /* {"got":"12345"} */
   fits(14, PAWL_LIMIT);
   fits(1000, PAWL_OK);
+  a_steps_output_joins_what_it_has_set();
   an_event_that_is_too_large_fails_the_wait();
 }

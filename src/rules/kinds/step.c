@@ -50,6 +50,7 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
   d->running_token = pawl_tok(d, k)->no;
   d->world->stepped(d->world->ud, d, d->running_token, node);
   if (rc == PAWL_OK) rc = step_target(d, node, &to, err);
+  if (rc == PAWL_OK) rc = pawl_output_joins(d, node, err);
   if (rc == PAWL_OK) rc = pawl_spend_effects(d, err);
   if (rc != PAWL_OK) {
     pawl_fail_token(d, k, err, d->began_us);
