@@ -18,6 +18,28 @@ static void what_a_handler_returns_is_taken(engine *e) {
   CHECK_STR(pawl_buf_str(&e->result.output), "1");
 }
 
+static void where_one_way_leads_on_one_value_is_the_output(engine *e) {
+  e->call.one_way = 1;
+  passes(e, "return { n = 1 }");
+  CHECK(!e->result.has_transition);
+  CHECK_STR(pawl_buf_str(&e->result.output), "{\"n\":1}");
+  passes(e, "return 'go'");
+  CHECK(!e->result.has_transition);
+  CHECK_STR(pawl_buf_str(&e->result.output), "\"go\"");
+  passes(e, "return false");
+  CHECK_STR(pawl_buf_str(&e->result.output), "false");
+  passes(e, "return nil, 7");
+  CHECK_STR(pawl_buf_str(&e->result.output), "7");
+  passes(e, "return 'go', 7"); /* which the rules do not find there */
+  CHECK(e->result.has_transition && e->result.has_output);
+  passes(e, "");
+  CHECK(!e->result.has_transition && !e->result.has_output);
+  fails(e, "return { x = 1 }, 7", PAWL_VALUE, "transition",
+        "`run` returned a table as its transition", NULL);
+  fails(e, "return { f = print }", PAWL_VALUE, "output.f", NULL, NULL);
+  e->call.one_way = 0;
+}
+
 static void what_cannot_be_returned_is_said(engine *e) {
   fails(e, "return { x = 1 }", PAWL_VALUE, "transition",
         "`run` returned a table as its transition", NULL);
@@ -473,23 +495,25 @@ static void a_missing_handler_is_said(engine *e) {
 }
 
 int main(void) {
-  static void (*const tests[])(engine *) = {what_a_handler_returns_is_taken,
-                                            what_cannot_be_returned_is_said,
-                                            errors_are_taken_apart,
-                                            long_errors_are_kept_whole,
-                                            a_long_trace_is_kept_whole,
-                                            error_tables_say_what_they_mean,
-                                            any_value_can_be_an_error,
-                                            what_is_to_be_closed_is_closed,
-                                            what_can_be_called_is_a_handler,
-                                            a_missing_handler_is_said,
-                                            choices_timers_and_outputs_are_run,
-                                            undo_sees_the_output_and_may_act,
-                                            keys_and_inputs_are_values,
-                                            a_match_is_asked_about_the_event,
-                                            a_task_is_prepared_by_an_object,
-                                            items_are_a_list,
-                                            other_handlers_change_nothing};
+  static void (*const tests[])(engine *) = {
+      what_a_handler_returns_is_taken,
+      where_one_way_leads_on_one_value_is_the_output,
+      what_cannot_be_returned_is_said,
+      errors_are_taken_apart,
+      long_errors_are_kept_whole,
+      a_long_trace_is_kept_whole,
+      error_tables_say_what_they_mean,
+      any_value_can_be_an_error,
+      what_is_to_be_closed_is_closed,
+      what_can_be_called_is_a_handler,
+      a_missing_handler_is_said,
+      choices_timers_and_outputs_are_run,
+      undo_sees_the_output_and_may_act,
+      keys_and_inputs_are_values,
+      a_match_is_asked_about_the_event,
+      a_task_is_prepared_by_an_object,
+      items_are_a_list,
+      other_handlers_change_nothing};
   in_both_states(tests, sizeof tests / sizeof *tests);
   as_many_items_as_may_be_are_taken();
   return TEST_END;

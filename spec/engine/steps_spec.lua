@@ -88,6 +88,51 @@ kit.describe("a step", function(backend)
       rows[3].changes)
   end)
 
+  it("gives what it returns where only one way leads on", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.one.way", start = "a" }
+    local gives = { "b", { no = 7 }, false, 1.5 }
+    local names = { "a", "b", "c", "d", "e" }
+    for i, value in ipairs(gives) do
+      flow:step(names[i], { into = "v" .. i, next = names[i + 1],
+        run = function() return value end })
+    end
+    flow:step("e", { into = "v5", next = "f", run = function(ctx)
+      ctx.await(0)
+      return "late"
+    end })
+    flow:step("f", { next = "g", run = function() return nil, "as before" end })
+    flow:step("g", { next = { yes = "z", no = "a" }, run = function()
+      return "yes"
+    end })
+    flow:finish("z", { output = function(ctx) return ctx.vars end })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.one.way")
+    assert(engine:run())
+    assert.same({ v1 = "b", v2 = { no = 7 }, v3 = false, v4 = 1.5,
+      v5 = "late" }, engine:get(id).output)
+    local rows = assert(engine:history(id))
+    assert.equal("as before", rows[6].output)
+    assert.is_nil(rows[1].transition)
+    assert.equal("yes", rows[7].transition)
+  end)
+
+  it("names its way where there are several, or one that has a name",
+    function()
+      local engine = backend.fresh()
+      for i, next_ in ipairs { { yes = "z" }, { yes = "z", no = "y" } } do
+        local flow = pawl.workflow { code = "t.ways" .. i, start = "a" }
+        flow:step("a", { next = next_, retry = false,
+          run = function() return { no = 7 } end }):finish "z"
+        if next_.no then flow:finish "y" end
+        assert(engine:load(flow))
+        local id = assert(engine:start("t.ways" .. i))
+        assert(engine:run())
+        assert.matches("returned a table as its transition",
+          engine:get(id).error.message)
+      end
+    end)
+
   it("fails where that would be more than there may be", function()
     local engine = backend.fresh { max_bytes = 10000 }
     local flow = pawl.workflow { code = "t.into", start = "a" }

@@ -438,7 +438,9 @@ function render.step(node, code)
       .. '      error { code = "bad_item", retry = false }\n    end',
       node.item_fails)
   end
-  put("    return nil, { index = ctx.token.data.index }")
+  -- where only one way leads on
+  put("    return %s{ index = ctx.token.data.index }",
+    node.into and "" or "nil, ")
   return {
     run = lines("function(ctx)", table.concat(body, "\n"), "  end"),
     -- half of them are tried again though their error has a route

@@ -214,6 +214,8 @@ struct pawl_call {
   void *services_ud; /* whom they ask */
   void *owner;       /* and for whom: neither is looked into here */
   int transactional; /* ctx.db is there, and ctx.await is not */
+  int one_way;       /* RUN: what it returns by itself is no transition, of
+                        which there is but one, but the output */
 };
 
 /* PAWL_OK, or why the handler failed: PAWL_SCRIPT (its own error; err->raised

@@ -131,6 +131,8 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
   assert(run->is_over && lua_gettop(L) > idx);
   switch (run->call->handler) {
     case PAWL_HANDLER_RUN:
+      if (run->call->one_way && lua_isnil(L, idx + 1))
+        return take_output(run, L, idx);
       MUST(take_transition(run, L, idx));
       return take_output(run, L, idx + 1);
     case PAWL_HANDLER_CHOOSE:

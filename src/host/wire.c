@@ -99,6 +99,7 @@ void pawl_wire_add_call(pawl_buf *out, const pawl_call *c) {
   pawl_wire_add_int(out, c->visit);
   pawl_wire_add_int(out, c->token);
   pawl_wire_add_int(out, c->transactional);
+  pawl_wire_add_int(out, c->one_way);
 #define ADD_NAME(name) add_text(out, c->name);
 #define ADD_TEXT(name) pawl_wire_add_str(out, c->name);
   PAWL_CALL_NAMES(ADD_NAME)
@@ -197,6 +198,7 @@ void pawl_wire_take_call(pawl_wire *w, pawl_call *c) {
   c->visit = pawl_wire_take_int(w);
   c->token = pawl_wire_take_int(w);
   c->transactional = (int)pawl_wire_take_int(w);
+  c->one_way = (int)pawl_wire_take_int(w);
 #define TAKE_NAME(name) c->name = pawl_wire_take_text(w);
 #define TAKE_STR(name) c->name = pawl_wire_take_str(w);
   PAWL_CALL_NAMES(TAKE_NAME)

@@ -2,9 +2,9 @@
 local shape = require "pawl.shape"
 
 ---@class pawl.StepOptions
----@field run fun(ctx: pawl.Ctx): string?, any  the handler; it returns the
----                              transition, nothing for a single one, and an
----                              output
+---@field run fun(ctx: pawl.Ctx): any, any  the handler; it returns the
+---                              transition and an output, or, where `next` is
+---                              one node, the output
 ---@field next? string|table<string, string>  a node, or transitions by name
 ---@field into? string  the variable that takes the output
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what `run` did

@@ -91,6 +91,11 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   return rc;
 }
 
+/* By `next = "node"`, which has no name to return. */
+static int has_one_way(const pawl_node *node) {
+  return node->nnext == 1 && !node->next[0].name[0];
+}
+
 static void fill_call(pawl_engine *e, pawl_held *h, const pawl_question *q,
                       pawl_call *c) {
   const pawl_token *t = q->token;
@@ -118,6 +123,7 @@ static void fill_call(pawl_engine *e, pawl_held *h, const pawl_question *q,
   c->services_ud = e;
   c->owner = h;
   c->transactional = e->unit && q->handler == PAWL_HANDLER_RUN;
+  c->one_way = has_one_way(q->node);
 }
 
 static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
