@@ -1262,17 +1262,17 @@ typedef struct pawl_tick_stats {
   int64_t waiting;     /* handlers that wait, with their instances leased */
   int64_t over_us;     /* that it took beyond its budget; 0: it kept it */
   /* where its time went: */
-  int64_t claim_us;    /* leases taken, and given back */
-  int64_t load_us;     /* what instances need beside their row */
-  int64_t run_us;      /* handlers */
-  int64_t commit_us;   /* what they did, stored */
-  int64_t wait_us;     /* for locks that others held, whatever they were for */
-  int64_t rest_us;     /* looking, delivering */
-  int64_t unsaved;     /* commits that a power cut could take; see
+  int64_t claim_us;   /* leases taken, and given back */
+  int64_t load_us;    /* what instances need beside their row */
+  int64_t run_us;     /* handlers */
+  int64_t commit_us;  /* what they did, stored */
+  int64_t wait_us;    /* for locks that others held, whatever they were for */
+  int64_t rest_us;    /* looking, delivering */
+  int64_t unsaved;    /* commits that a power cut could take; see
                           PAWL_DURABLE_..., on PostgreSQL those since the last
                           pawl_save, at most */
-  int64_t unsaved_us;  /* how long ago the first of them was; 0: none */
-  int64_t unwritten;   /* of those: what killing the process would take, too;
+  int64_t unsaved_us; /* how long ago the first of them was; 0: none */
+  int64_t unwritten;  /* of those: what killing the process would take, too;
                           as long as they are there no other process can write
                           to the file */
   int64_t keep_us; /* keeping house: what is past its time, histories that are

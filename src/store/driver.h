@@ -161,11 +161,11 @@ typedef struct pawl_driver_options {
                           that it has ended, not for those of what is due;
                           NULL: none; it changes */
   pawl_unsaved *unsaved; /* where those are counted */
-  int sync_failed;       /* SQLite: no sync counts until the log is written anew
+  int sync_failed; /* SQLite: no sync counts until the log is written anew
                            (sqmend.h) */
-  int create;            /* a missing SQLite file may be made */
-  int look;              /* one that may only be read will do */
-  pawl_str image;        /* SQLite: a copy's bytes, instead of a file; borrowed
+  int create;      /* a missing SQLite file may be made */
+  int look;        /* one that may only be read will do */
+  pawl_str image;  /* SQLite: a copy's bytes, instead of a file; borrowed
                            while it is open */
   pawl_left_log left_log; /* SQLite: of a file that is gone (file.h, F2) */
 } pawl_driver_options;
