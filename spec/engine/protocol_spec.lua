@@ -319,6 +319,8 @@ kit.describe("rule 1, the lease id,", function(backend)
     writes.archive_instance = {}
     writes.purge_unseize = { completed_at = { now }, hidden = { true } }
     writes.purge_held_keep = { deletion = "{}", now = now }
+    writes.audit_purge_held = { own = { kit.draw_id() }, by = "ann",
+      text = "", now = now }
     writes.archive_insert = { deletion = "{}", rest = false,
       document = "", now = now }
     -- statements that take a lease and are not asked here only read or claim
