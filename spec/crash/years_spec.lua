@@ -48,7 +48,7 @@ kit.describe("a device that runs for years", function(backend)
     end
     for _, name in ipairs { "history", "attribute", "agenda", "token",
       "inbox", "subscription", "outbox", "item", "variable", "task",
-      "message" } do
+      "published", "message" } do
       assert.equal(0, number(url, ("select count(*) from pawl.%s t where not \
         exists (select 1 from pawl.instance i where i.shard = t.shard \
         and i.id = t.instance)"):format(name)), name)

@@ -12,8 +12,8 @@ local FORCE <const> = { force = true, by = "ann", reason = "old" }
 local function everything(backend, url)
   local found = {}
   for _, name in ipairs { "instance", "history", "token", "item", "task",
-    "owner", "variable", "outbox", "inbox", "agenda", "failure", "attribute",
-    "subscription", "message", "ending", "archive",
+    "owner", "variable", "outbox", "published", "inbox", "agenda", "failure",
+    "attribute", "subscription", "message", "ending", "archive",
     backend.name == "postgres" and "standing" or nil } do
     found[name] = kit.select(url, ("select * from %s order by 1, 2, 3"):format(
       kit.table(backend, name)))

@@ -21,7 +21,7 @@ local function snapshot(backend, url, id)
   local parts = {}
   for _, name in ipairs { "instance", "agenda", "history", "attribute",
     "inbox", "token", "variable", "item", "subscription", "task",
-    "message", "outbox" } do
+    "message", "outbox", "published" } do
     local key = name == "instance" and "id" or "instance"
     local rows = kit.select(url, ("select * from %s where %s = %s")
       :format(kit.table(backend, name), key, kit.id_literal(backend, id)))
@@ -254,7 +254,7 @@ kit.describe("rule 1, the lease id,", function(backend)
       agenda_stray = {},
       agenda_pin = { version = 7 },
       instance_pin = { version = 7 },
-      instance_progress = { progress = "half" },
+      instance_progress = { progress = "half", visit = 1 },
       instance_seldom = { version = { 6 },
         token_data = { probe.null }, token_event = { probe.null },
         token_detail = { probe.null }, tokens = { 3 }, sent = { 2 },
@@ -306,12 +306,15 @@ kit.describe("rule 1, the lease id,", function(backend)
         created_at = { now } },
       outbox_insert = { seq = { 2 }, tenant = { probe.null },
         type = { "paid" }, payload = { "{}" }, created_at = { now } },
+      published_put = { answers = { false }, name = { "sum" },
+        value = { "1" }, updated_at = { now } },
       item_insert = { token = { 2 }, no = { 0 }, item = { "1" } },
       item_put = { token = { 2 }, no = { 0 }, state = { "done" },
         child = { probe.null }, result = { "2" }, error = { probe.null } },
     }
     for _, name in ipairs { "history", "item", "token", "variable",
-      "subscription", "attribute", "outbox", "inbox", "ending", "failure",
+      "subscription", "attribute", "outbox", "published", "inbox", "ending",
+      "failure",
       "audit",
       "owner", "task", "instance" } do
       writes["purge_held_" .. name] = {}
@@ -374,7 +377,8 @@ kit.describe("rule 1, the lease id,", function(backend)
       "subscription_delete", "subscription_put", "subscription_clear",
       "variable_put", "variable_delete", "task_insert", "owner_insert",
       "task_raise", "task_due", "task_rename", "task_end",
-      "message_insert", "outbox_insert", "item_insert", "item_put",
+      "message_insert", "outbox_insert", "published_put", "item_insert",
+      "item_put",
       "agenda_heartbeat", "agenda_unclaim_lease" } do
       local was = snapshot(backend, url, id)
       send(name, writes[name], lease)
