@@ -389,9 +389,9 @@ struct lua_State;
  * flush_us at most, in GROUPED and SAVE: until it ends killing the process takes
  * them too, and so does a disk that is full. It ends earlier when another
  * process waits to write, before a handler known to be slow, and by pawl_wait, a
- * longer tick, pawl_save, pawl_begin and pawl_close; who stops ticking and lets
- * others write to the file calls one of those. Else what is killed has lost
- * nothing that was committed.
+ * longer tick, pawl_save, pawl_transaction_begin and pawl_close; who stops
+ * ticking and lets others write to the file calls one of those. Else what is
+ * killed has lost nothing that was committed.
  *
  *   EVERY     each commit is on disk before the call returns
  *   GROUPED   within flush_us, as long as there are ticks; on PostgreSQL when

@@ -166,6 +166,7 @@ static pawl_code load_cell(pawl_host *host, const char *path, const char *name,
   pawl_lua_cell *c = new_cell(host, limits);
   memset(out, 0, sizeof *out);
   out->ref = -1;
+  assert(path || name);
   if (!c) return pawl_fail_memory(err);
   rc = load_into(host, c, path, name, text, bundle, out, err);
   if (rc == PAWL_OK) {

@@ -22,11 +22,11 @@ filters.options = {
   { long = "business-key", arg = "KEY",
     help = "with this business key; 'order-*': one that begins so" },
   { long = "group", arg = "NAME", help = "of this group of executors" },
-  { long = "node", arg = "NAME", help = "that stand there, or ended there" },
-  { long = "error", arg = "CODE", help = "whose error has this code or "
+  { long = "node", arg = "NODE", help = "that stand there, or ended there" },
+  { long = "error", arg = "ERROR", help = "whose error has this code or "
     .. "message; 'bank timeout*': one that begins so. Completed ones only if "
     .. "--status names them" },
-  { long = "error-code", arg = "CODE", help = "failed, or suspended by an "
+  { long = "error-code", arg = "ERROR", help = "failed, or suspended by an "
     .. "error, with this code; 'card_*': one that begins so" },
   { long = "cancelled-by", arg = "WHO", help = "asked to cancel by them" },
   { long = "compensation", arg = "HOW", many = true, type = "name",

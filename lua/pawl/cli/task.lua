@@ -358,7 +358,7 @@ command = {
       help = "complete: what came of it; - reads it, @FILE too" },
     { long = "take", arg = "TRANSITION", help = "complete: the way on" },
     { long = "error", arg = "TEXT", help = "fail: what went wrong" },
-    { long = "code", arg = "CODE",
+    { long = "code", arg = "ERROR",
       help = "fail: for the workflow's on_error" },
     { long = "to", arg = "NAME", help = "reassign, delegate: to this user" },
     { long = "override", help = "claim, complete, fail: though another holds "
@@ -395,7 +395,7 @@ command = {
       help = "list: those newer, the nearest to it" },
     { long = "workflow", short = "w", arg = "CODE", type = "code",
       help = "list: of this workflow" },
-    { long = "node", arg = "NAME", help = "list: of this node" },
+    { long = "node", arg = "NODE", help = "list: of this node" },
     { long = "business-key", arg = "KEY", help = "list: of instances with this "
       .. "business key; 'order-*': one that begins so" },
     { long = "assignee", arg = "NAME", help = "list: assigned to this user" },

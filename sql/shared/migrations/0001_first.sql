@@ -678,7 +678,8 @@ create table pawl.item (
   token integer not null,
   no integer not null,
   item json,
-  state text not null,
+  state text not null check (state = 'open' or state = 'started'
+    or state = 'done' or state = 'failed'),
   child uuid,
   result json,
   error json,

@@ -17,9 +17,10 @@
 #include "ask.h"
 
 #define MINUTE_US (60 * PAWL_SECOND)
-#define MOST 10000  /* up to so many are counted one by one */
-#define HELD 10000  /* leases that are read */
-#define GROUPS 1000 /* of problems, that are read of each shard */
+#define MOST 10000    /* up to so many are counted one by one */
+#define HELD 10000    /* leases that are read */
+#define EXECUTORS 256 /* of those, that are told apart */
+#define GROUPS 1000   /* of problems, that are read of each shard */
 
 /* ---- what there is, by workflow, version and status ---- */
 
@@ -232,8 +233,8 @@ static void tell_due(pawl_object *o, const due *d) {
 static void tell_held(pawl_object *o, const pawl_rows *rows, int64_t shown,
                       int64_t takeovers) {
   pawl_object held, list, inner;
-  pawl_id executors[64];
-  int nexecutors = 0;
+  pawl_id executors[EXECUTORS];
+  int nexecutors = 0, more = rows->nrows >= HELD;
 
   for (int k = 0; k < rows->nrows; k++) {
     const pawl_stats_held_row row = pawl_read_stats_held(rows, k);
@@ -241,10 +242,14 @@ static void tell_held(pawl_object *o, const pawl_rows *rows, int64_t shown,
     takeovers += row.takeovers;
     for (int i = 0; i < nexecutors && !known; i++)
       known = pawl_id_eq(&executors[i], row.executor);
-    if (!known && nexecutors < 64) executors[nexecutors++] = *row.executor;
+    if (known) continue;
+    if (nexecutors < EXECUTORS)
+      executors[nexecutors++] = *row.executor;
+    else
+      more = 1;
   }
   pawl_member_object(o, "held", &held);
-  tell_count(&held, rows->nrows, rows->nrows >= HELD);
+  tell_count(&held, rows->nrows, more);
   pawl_member_int(&held, "executors", nexecutors);
   pawl_member_int(&held, "takeovers", takeovers);
   pawl_member_list(&held, "instances", &list);

@@ -242,7 +242,6 @@ static int answers(pawl_decision *d, int k, const pawl_node *node,
 /* 0: it is not taken now. */
 static int receive(pawl_decision *d, int k, const pawl_node *node,
                    const pawl_letter *l, pawl_str event) {
-  pawl_token *t = pawl_tok(d, k);
   pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
   int to = pawl_node_next(node, "", 0);
   pawl_error err = {0};
@@ -256,7 +255,7 @@ static int receive(pawl_decision *d, int k, const pawl_node *node,
     return 0;
   }
   if (!answers(d, k, node, l, event)) return 1;
-  t = pawl_tok(d, k);
+  pawl_token *t = pawl_tok(d, k);
   pawl_record *r = pawl_token_record(d, k, "received");
   if (to < 0) to = pawl_node_next(node, "received", 8);
   pawl_buf_adds(&r->text, pawl_buf_str(&l->name));
