@@ -1437,7 +1437,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_result(pawl_engine *engine,
  * `answer` of the wait that takes it, or by ctx.answer behind that; the
  * caller's. `request`: a JSON object, keys: name and data of the event, event
  * (its id, drawn by the caller: asked again with it, it is not sent again, and
- * has the same answer, for a day), by, timeout_us (of the machine's time; none:
+ * has the same answer), by, timeout_us (of the machine's time; none:
  * without an end). The answer is {"id","event","value"}; {"id","event",
  * "error"} where an `answer` has refused it. It waits as pawl_result does.
  * PAWL_TIMEOUT: the event is stored, and may be answered later;

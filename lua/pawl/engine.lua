@@ -779,7 +779,8 @@ local error_meta = getmetatable(core.error { code = "internal", message = "" })
 
 --- Why it gave nothing: the error that it failed with, as it is stored.
 local function why_not(outcome)
-  local err = outcome.error
+  local err = outcome.error or { code = "internal",
+    message = ("instance %s does not say why"):format(outcome.id) }
   if outcome.status == "cancelled" then
     local said = outcome.cancellation or {}
     err = { code = "cancelled", message = ("instance %s was cancelled%s%s")

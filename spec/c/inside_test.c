@@ -509,6 +509,9 @@ static const char *const ENDLESS[] = {
 
 /* It is as if nothing had been loaded, and nobody is interrupted behind it. */
 static void a_load_that_loops_is_stopped(const char *trust) {
+  static const char LATE[] =
+      "local w = require 'pawl'.workflow { code = 'in.late', start = 'z' }\n"
+      "w:finish('z')\nreturn w\n";
   const int n = (int)(sizeof ENDLESS / sizeof *ENDLESS);
 
   for (int way = 0; way < 2 * n; way++) {
@@ -530,7 +533,7 @@ static void a_load_that_loops_is_stopped(const char *trust) {
     if (way % 2 == 0) pthread_join(w.thread, NULL);
     CHECK_INT(pawl_tick(w.e, 60000000, &stats, &err), PAWL_OK);
     CHECK_INT(stats.steps, 1);
-    CHECK_INT(pawl_load_as(w.e, "i", OTHER, trust, NULL, &err), PAWL_OK);
+    CHECK_INT(pawl_load_as(w.e, "i", LATE, trust, NULL, &err), PAWL_OK);
     pawl_free(NULL, w.spare);
     CHECK_INT(pawl_close(w.e), PAWL_OK);
     CHECK_INT(w.alloc.live_bytes, 0);

@@ -129,6 +129,56 @@ kit.describe("a workflow that answers", function(backend)
       "desk.ask", "hard", { event = "e2", timeout = 0 }))))
   end)
 
+  it("is told by the wait that takes it, where another refuses", function()
+    local engine, id = begun([[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "t.two", start = "f" }
+      flow:fork("f", { next = { "a", "b" } })
+      flow:wait("a", { event = "go", next = "j", timeout = "1d",
+        answer = function(event)
+          if event.data == 1 then error { code = "mine" } end
+          return "a"
+        end })
+      flow:wait("b", { event = "go", next = "j", timeout = "1d",
+        answer = function(event)
+          if event.data ~= 1 then error { code = "other" } end
+          return "b"
+        end })
+      flow:join("j", { next = "z" })
+      flow:finish "z"
+      return flow]], "t.two")
+    assert.equal("b", (assert(ask(engine, id, "go", 1, "e1"))))
+    local none, err = ask(engine, id, "go", 1, "e2")
+    assert.is_nil(none)
+    assert.equal("mine", err.code)
+    assert.equal("a", (assert(ask(engine, id, "go", 2, "e3"))))
+    assert.equal("completed", kit.status(engine, id))
+    assert(engine:archive(id))
+    assert.equal("b", (assert(engine:ask(id, "go", 1, { event = "e1" }))))
+  end)
+
+  it("does not answer what has a source, which nobody asked", function()
+    local engine, id, _, url = begun(CART, "t.cart")
+    assert(engine:signal { name = "cart.add", instance = id, id = "17",
+      source = "shop", data = { price = 3 } })
+    assert(engine:run())
+    assert.equal(0, kit.count(backend, url, "published", "answers"))
+    assert.same({ sum = 8 },
+      (assert(ask(engine, id, "cart.add", { price = 5 }, "17"))))
+  end)
+
+  it("keeps an event for later that it could not look at", function()
+    local engine, id, clock = begun(CART, "t.cart")
+    kit.refused("timeout", "", nil, engine:ask(id, "cart.add", { price = 5 },
+      { event = "e", timeout = 0 }))
+    engine:interrupt()
+    engine:tick(1)
+    clock:advance(60)
+    assert(engine:run())
+    assert.same({ sum = 5 }, (assert(engine:ask(id, "cart.add", nil,
+      { event = "e", timeout = 0 }))))
+  end)
+
   it("says that nobody answered, when it has ended", function()
     local engine, id = begun([[
       local pawl = require "pawl"
@@ -197,22 +247,6 @@ kit.describe("a workflow that answers", function(backend)
     assert.equal(30, (other:published(id, "sum")))
     assert.same({ sum = 30 }, (assert(other:ask(id, "cart.add", nil,
       { event = "e1", timeout = 0 }))))
-  end)
-
-  it("forgets answers after a day, and nothing else", function()
-    local engine, id, clock, url = begun(CART, "t.cart")
-    ask(engine, id, "cart.add", { price = 30 }, "e1")
-    local store = kit.store(url, clock)
-    local function prune(age)
-      kit.run(store, "published_prune", { shard = kit.shard(id), max = 10,
-        before = store:now() - age * 1000000 })
-    end
-    prune(3600)
-    assert.equal(1, kit.count(backend, url, "published", "answers"))
-    clock:advance(3601)
-    prune(3600)
-    assert.equal(0, kit.count(backend, url, "published", "answers"))
-    assert.equal(30, (engine:published(id, "sum")))
   end)
 
   it("says what is wrong with what it tells", function()

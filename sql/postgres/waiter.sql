@@ -4,7 +4,8 @@
 insert into pawl.waiter as w (shard, instance, expires_at)
 values (@shard, @id, {{from_now @ttl_us}})
 on conflict (shard, instance) do update
-   set expires_at = greatest(w.expires_at, excluded.expires_at);
+   set expires_at = excluded.expires_at
+ where w.expires_at < excluded.expires_at - interval '20 seconds';
 
 -- name: waiter_prune
 -- args: @shard smallint, @now time?, @max integer

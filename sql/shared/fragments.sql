@@ -453,7 +453,7 @@ commits = i.commits + 1, lease = s.lease, seq = s.seq,
        node = s.node, previous_node = s.previous_node, visit = s.visit,
        attempt = s.attempt, token_due_at = s.token_due_at, error = s.error,
        output = case when i.completed_at is null then i.output end,
-       progress = case when s.token_no is null or s.attempt > 0
+       progress = case when s.token_no is null or s.visit = i.progress_visit
                        then i.progress end, completed_at = null,
        started_at = coalesce(i.started_at, s.started_at),
        entered_at = case when i.visit = s.visit then i.entered_at

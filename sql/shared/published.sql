@@ -36,19 +36,3 @@ select value from pawl.published
 -- rows: name text, value json, updated_at time
 select name, value, updated_at from pawl.published
  where shard = @shard and instance = @id and not answers order by name;
-
--- name: published_prune
--- args: @shard smallint, @before time, @max integer
--- Answers that nobody asks for any more.
-delete from pawl.published
--- only: postgres
- where ctid = any (array(
-  select ctid from pawl.published
-   where shard = @shard and answers and updated_at < @before
-   order by updated_at limit @max for update skip locked));
--- only: sqlite
- where rowid in (
-  select rowid from pawl_published
-   where shard = @shard and answers and updated_at < @before
-   order by updated_at limit @max);
--- for all

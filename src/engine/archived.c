@@ -229,6 +229,18 @@ pawl_code pawl_anywhere_published(pawl_engine *e, const pawl_id *id,
   return ask(e, &q, out, err);
 }
 
+static pawl_code ask_answer(pawl_engine *e, const question *q, pawl_buf *out,
+                            pawl_error *err) {
+  return pawl_engine_answer(e, q->id, q->query, out, err);
+}
+
+pawl_code pawl_anywhere_answer(pawl_engine *e, const pawl_id *id,
+                               pawl_str event, pawl_buf *out,
+                               pawl_error *err) {
+  const question q = {.ask = ask_answer, .id = id, .query = event};
+  return ask(e, &q, out, err);
+}
+
 static pawl_code ask_explain(pawl_engine *e, const question *q, pawl_buf *out,
                              pawl_error *err) {
   return pawl_engine_explain(e, q->id, out, err);

@@ -136,6 +136,9 @@ pawl_code pawl_archive_file(pawl_engine *e, const struct pawl_filed *f,
 /* As those of ask/ask.h, also of what is archived. */
 pawl_code pawl_anywhere_published(pawl_engine *e, const pawl_id *id,
                                   pawl_buf *out, pawl_error *err);
+/* Nothing is appended where it has not answered. */
+pawl_code pawl_anywhere_answer(pawl_engine *e, const pawl_id *id,
+                               pawl_str event, pawl_buf *out, pawl_error *err);
 pawl_code pawl_anywhere_status(pawl_engine *e, const pawl_id *id,
                                const char **out, pawl_error *err);
 pawl_code pawl_anywhere_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,

@@ -74,6 +74,14 @@ static pawl_code sleep_once(pawl_engine *e, waiting *w, int64_t mono,
   const pawl_code rc = pawl_store_wait(e->store, next_look(w, mono),
                                        &e->interrupted, NULL, 0, &woken, err);
   pawl_store_await_end(e->store, NULL);
+  if (rc == PAWL_UNREACHABLE || (rc == PAWL_OK && woken)) {
+    /* what was told may be for others who wait for it, and one notification
+     * takes all of their places: so we say again that we wait. And where the
+     * connection was lost, on the next one. */
+    w->again_mono_us = 0;
+    w->look_us = LOOK_FIRST_US;
+    return PAWL_OK;
+  }
   if (rc != PAWL_OK || !e->interrupted) return rc;
   e->interrupted = 0;
   return pawl_fail(err, PAWL_INTERRUPTED,
@@ -130,10 +138,17 @@ static pawl_code tell_end(pawl_engine *e, const pawl_id *id, pawl_buf *out,
   static const char *const MEMBERS[] = {"status", "output", "error",
                                         "cancellation"};
   pawl_buf instance = {.alloc = &e->alloc};
+  pawl_str purged;
   pawl_object o;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_anywhere_get(e, id, &instance, err));
+  if (pawl_json_get(pawl_buf_str(&instance), "purged", &purged)) {
+    rc = pawl_fail_hint(err, PAWL_NOTFOUND,
+                        "`pawl show` has when and by whom, and attributes",
+                        "instance %s was purged", pawl_id_text_of(id).at);
+    goto out;
+  }
   pawl_object_begin(&o, out);
   pawl_member_id(&o, "id", id);
   for (size_t i = 0; i < sizeof MEMBERS / sizeof *MEMBERS; i++)
@@ -163,15 +178,10 @@ pawl_code pawl_engine_result(pawl_engine *e, const pawl_id *id,
 
 static pawl_code find_answer(pawl_engine *e, const waiting *w, int *there,
                              pawl_error *err) {
-  pawl_rows rows;
-
-  MUST(PAWL_READ(e->store, published_get, &rows, err,
-                 .shard = pawl_shard_of(e, w->id), .id = w->id, .answers = 1,
-                 .name = w->event));
-  *there = rows.nrows > 0;
-  if (!*there) return PAWL_OK;
-  pawl_buf_set(w->answer, pawl_read_published_get(&rows, 0).value);
-  return pawl_buf_check(w->answer, err);
+  pawl_buf_clear(w->answer);
+  MUST(pawl_anywhere_answer(e, w->id, w->event, w->answer, err));
+  *there = w->answer->len > 0;
+  return PAWL_OK;
 }
 
 /* What has ended before that was looked for answers no more. */
@@ -270,7 +280,7 @@ static pawl_code ask(pawl_engine *e, const pawl_id *id, const question *q,
   if (there) return PAWL_OK;
   MUST(send(e, id, q, err));
   const pawl_code rc = wait_for(e, &w, err);
-  if (rc == PAWL_TIMEOUT)
+  if (rc == PAWL_TIMEOUT || rc == PAWL_UNREACHABLE || rc == PAWL_INTERRUPTED)
     pawl_error_hint(err,
                     "ask again with the event's id, to have its answer: "
                     "%s",

@@ -126,6 +126,7 @@ static int is_note(pawl_str note, pawl_buf *scratch) {
 static int is_published(const pawl_call *call, pawl_str shown,
                         pawl_buf *scratch) {
   static const char *const names[] = {"answers", "name", "value", NULL};
+  static const char *const told[] = {"value", NULL};
   pawl_str answers, id, name, value;
   if (!has_only(shown, names) || !pawl_json_get(shown, "value", &value) ||
       !pawl_json_get(shown, "name", &name) ||
@@ -133,7 +134,8 @@ static int is_published(const pawl_call *call, pawl_str shown,
     return 0;
   if (!pawl_json_get(shown, "answers", &answers)) return 1;
   return pawl_json_kind_of(answers) == PAWL_JSON_TRUE &&
-         pawl_json_kind_of(value) == PAWL_JSON_OBJECT && call->event.len &&
+         pawl_json_kind_of(value) == PAWL_JSON_OBJECT &&
+         has_only(value, told) && call->event.len &&
          pawl_json_get(call->event, "id", &id) && pawl_str_eq(id, name);
 }
 

@@ -233,15 +233,18 @@ static int ctx_publish(lua_State *L, pawl_run *run) {
   return 0;
 }
 
-/* ctx.answer(value): what who sent ctx.event by engine:ask is told */
+/* ctx.answer(value): what who sent ctx.event by engine:ask is told; what has a
+ * source was not sent so */
 static int ctx_answer(lua_State *L, pawl_run *run) {
-  pawl_str id = {0};
+  pawl_str id = {0}, source;
   lua_settop(L, 1);
   if (run->call->event.len) (void)pawl_json_get(run->call->event, "id", &id);
   if (!id.len)
     pawl_ctx_raise_text(L, PAWL_MISUSE,
                         "answer behind a wait, where ctx.event is the event",
                         "ctx.answer: no event has led here");
+  if (pawl_json_get(run->call->event, "source", &source) && source.len > 2)
+    return 0;
   pawl_buf *out = pawl_ctx_push_buf(L, run);
   pawl_buf_addz(out, "{\"answers\":true,\"name\":");
   pawl_buf_adds(out, id);

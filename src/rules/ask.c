@@ -51,7 +51,9 @@ pawl_code pawl_spend_effects(pawl_decision *d, pawl_error *err) {
   if (!d->def->is_limited) return PAWL_OK;
   if (d->result->vars_changed)
     MUST(pawl_vars_bear(d, pawl_buf_str(&d->result->vars), err));
-  MUST(pawl_spend(d, PAWL_QUOTA_EMITS, count(&d->result->emits), err));
+  MUST(pawl_spend(d, PAWL_QUOTA_EMITS,
+                  count(&d->result->emits) + count(&d->result->published),
+                  err));
   MUST(pawl_spend(d, PAWL_QUOTA_SIGNALS, count(&d->result->signals), err));
   return pawl_spend(d, PAWL_QUOTA_STARTS, starts, err);
 }

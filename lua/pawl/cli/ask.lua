@@ -44,7 +44,7 @@ return {
     .. "behind that. Prints the answer as JSON; where the workflow refuses "
     .. "the event it says why and exits with 1.\n\n"
     .. "An event is answered once: with --event, its id, the command may be "
-    .. "repeated safely, and has the same answer for a day.",
+    .. "repeated safely, and has the same answer.",
   options = {
     { long = "data", short = "d", arg = "JSON", type = "json",
       help = "what the event tells; @FILE reads a file, - standard input" },

@@ -987,7 +987,7 @@ function Engine:result(id, options) end
 ---@class pawl.AskOptions
 ---@field timeout? pawl.Duration  how long it waits; none: without an end
 ---@field event? string  the event's id: asked again with it, it is not sent again
----                      and has the same answer, for a day
+---                      and has the same answer
 ---@field by? string     who asks
 
 --- Sends an instance an event, and waits for what it answers: by the `answer` of
@@ -1887,8 +1887,8 @@ function Engine:close() end
 ---@field now fun(): number       seconds since 1970
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, fields?: table)
 ---@field cancelled fun(): boolean
----@field progress? any           what an earlier attempt of this visit gave to
----                               heartbeat last
+---@field progress? any           what was given to heartbeat last in this visit: by
+---                               an earlier attempt, until this one gives some
 ---@field heartbeat fun(progress?: any): boolean  keeps the lease; true: the
 ---                               instance is to end. Raises "lease_lost"
 ---@field await pawl.Await      waits; others go on meanwhile

@@ -32,6 +32,30 @@ kit.describe("the progress of a handler", function(backend)
     assert.is_nil(engine:get(id).progress)
   end)
 
+  it("stays where others write to its instance in between", function()
+    local engine, clock = backend.fresh()
+    local seen = {}
+    assert(engine:load(kit.one(function(ctx)
+      seen[#seen + 1] = ctx.progress or false
+      if #seen < 3 then
+        ctx.heartbeat(#seen)
+        error "again"
+      end
+    end, { retry = { max = 2, base = 1, jitter = 0 },
+      on_exhausted = "suspend" })))
+    local id = assert(engine:start "t.one")
+    engine:run()
+    assert(engine:note(id, { text = "looked at" }))
+    engine:run()
+    clock:advance(60)
+    engine:run()
+    assert.equal("suspended", kit.status(engine, id))
+    assert(engine:retry(id, { by = "ann" }))
+    engine:run()
+    assert.equal("completed", kit.status(engine, id))
+    assert.same({ false, 1, 2 }, seen)
+  end)
+
   it("is taken over from one that has died", function()
     local seen, b, clock = {}, nil, nil
     local a

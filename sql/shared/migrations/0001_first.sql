@@ -356,7 +356,7 @@ comment on table pawl.standing is
 comment on column pawl.standing.status is 'as in instance';
 
 -- only: postgres
--- Whom to tell that an instance has ended: by a notification with its id, in the
+-- Whom to tell that an instance has ended, or answered: by a notification with its id, in the
 -- commit that ends it. Who waits for one puts it here, and looks afterwards.
 create table pawl.waiter (
   shard smallint not null,
@@ -599,7 +599,7 @@ comment on column pawl.variable.members is
   'JSON without its braces: the object is all rows'' members, with commas';
 
 -- What handlers show of an instance, and what they answer to events: {"value"}
--- or {"error"}, by the event's id, kept for a day.
+-- or {"error"}, by the event's id; there as long as the instance.
 create table pawl.published (
   shard smallint not null,
   instance uuid not null,
@@ -609,8 +609,6 @@ create table pawl.published (
   updated_at timestamptz not null,
   primary key (shard, instance, answers, name)
 );
-create index published_answers on pawl.published (shard, updated_at)
-  where answers;
 comment on table pawl.published is
   'what handlers show of an instance, and what they answer to events';
 comment on column pawl.published.answers is

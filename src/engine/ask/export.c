@@ -96,6 +96,16 @@ static int is_masked(const masks *m, pawl_str name) {
   return 0;
 }
 
+/* What is shown goes by its name, as a variable does. */
+static int is_hidden(const masks *m, pawl_str shown) {
+  for (int i = 0; i < m->npaths; i++) {
+    if (!pawl_str_eq(m->paths[i], shown)) continue;
+    if (m->met) *m->met |= 1u << i;
+    return 1;
+  }
+  return is_masked(m, shown);
+}
+
 /* Those that had nothing to mask, as they were given: so that a slip does not
  * look like a secret that is kept. */
 static void add_unmet(const masks *m, pawl_object *end) {
@@ -172,6 +182,9 @@ static int64_t add_table(const pawl_rows *rows, pawl_carried table,
   for (int k = 0; k < rows->nrows; k++) {
     if (table == PAWL_CARRIED_attribute &&
         is_masked(m, pawl_read_export_attribute(rows, k).name))
+      continue;
+    if (table == PAWL_CARRIED_published &&
+        is_hidden(m, pawl_read_export_published(rows, k).name))
       continue;
     if (stays_here(rows, k, table, o)) continue;
     pawl_line_write(rows, k, names[table],

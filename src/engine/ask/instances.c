@@ -277,27 +277,47 @@ static void add_published(const pawl_rows *rows, pawl_buf *out) {
   pawl_object_end(&o);
 }
 
-pawl_code pawl_engine_published(pawl_engine *e, const pawl_id *id,
-                                pawl_buf *out, pawl_error *err) {
-  const int shard = pawl_shard_of(e, id);
-  pawl_rows rows;
+/* Of what it has published: rows of `stmt`, which has these arguments. */
+static pawl_code read_published(pawl_engine *e, const pawl_id *id,
+                                pawl_stmt stmt, const void *args,
+                                pawl_rows *rows, pawl_error *err) {
   int found, list;
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  TRY(PAWL_SEND(e->store, instance_status, &found, err, .shard = shard,
-                .id = id));
-  TRY(PAWL_SEND(e->store, published_list, &list, err, .shard = shard,
-                .id = id));
+  TRY(PAWL_SEND(e->store, instance_status, &found, err,
+                .shard = pawl_shard_of(e, id), .id = id));
+  TRY(pawl_store_send_one(e->store, stmt, args, &list, err));
   TRY(pawl_store_commit(e->store, err));
-  pawl_store_rows(e->store, found, &rows);
-  if (!rows.nrows) return pawl_instance_missing(id, err);
-  pawl_store_rows(e->store, list, &rows);
-  add_published(&rows, out);
-  TRY(pawl_buf_check(out, err));
+  pawl_store_rows(e->store, found, rows);
+  if (!rows->nrows) return pawl_instance_missing(id, err);
+  pawl_store_rows(e->store, list, rows);
+  return PAWL_OK;
 out:
-  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  pawl_store_rollback(e->store);
   return rc;
+}
+
+pawl_code pawl_engine_published(pawl_engine *e, const pawl_id *id,
+                                pawl_buf *out, pawl_error *err) {
+  const pawl_published_list_args args = {.shard = pawl_shard_of(e, id),
+                                         .id = id};
+  pawl_rows rows;
+
+  MUST(read_published(e, id, PAWL_STMT_published_list, &args, &rows, err));
+  add_published(&rows, out);
+  return pawl_buf_check(out, err);
+}
+
+pawl_code pawl_engine_answer(pawl_engine *e, const pawl_id *id, pawl_str event,
+                             pawl_buf *out, pawl_error *err) {
+  const pawl_published_get_args args = {
+      .shard = pawl_shard_of(e, id), .id = id, .answers = 1, .name = event};
+  pawl_rows rows;
+
+  MUST(read_published(e, id, PAWL_STMT_published_get, &args, &rows, err));
+  if (rows.nrows) pawl_buf_adds(out, pawl_read_published_get(&rows, 0).value);
+  return pawl_buf_check(out, err);
 }
 
 /* ---- the outbox ---- */

@@ -242,7 +242,7 @@ struct pawl_engine {
   int64_t tidy_mono_us;    /* next look for events left behind */
   int tidy_at;             /* what of that is done already, executors.c */
   int64_t counters_kept;   /* rows that were left when they were folded */
-  pawl_chore orphans, events, counters, waiters, answers;
+  pawl_chore orphans, events, counters, waiters;
   struct pawl_heartbeat *heartbeat; /* NULL: no helper thread was asked for */
   /* ---- running ---- */
   pawl_said result;

@@ -9,9 +9,8 @@
 #include "quota.h"
 
 #define RECOVER_EVERY_US (10 * PAWL_SECOND)
-#define TIDY_EVERY_US (10 * PAWL_SECOND)    /* events left behind, expired */
-#define PAGE 1000                           /* rows of the agenda */
-#define ANSWER_US (24 * 3600 * PAWL_SECOND) /* as events are known */
+#define TIDY_EVERY_US (10 * PAWL_SECOND) /* events left behind, expired */
+#define PAGE 1000                        /* rows of the agenda */
 #define FOLD_LEAST 1000 /* of counters: fewer are read as fast as one */
 #define FOLD_MOST 50000
 
@@ -134,17 +133,6 @@ static pawl_code forget_waiters(pawl_engine *e, int shard, int max, int *did,
   return PAWL_OK;
 }
 
-/* What was answered long ago. */
-static pawl_code forget_answers(pawl_engine *e, int shard, int max, int *did,
-                                pawl_error *err) {
-  pawl_rows rows;
-
-  MUST(PAWL_WRITE(e->store, published_prune, &rows, err, .shard = shard,
-                  .before = pawl_engine_now(e) - ANSWER_US, .max = max));
-  *did = (int)rows.changed;
-  return PAWL_OK;
-}
-
 /* What is tidied up, of each shard one behind the other. */
 static const struct {
   size_t chore;
@@ -154,8 +142,7 @@ static const struct {
 } tidied[] = {
     {offsetof(pawl_engine, events), PAWL_TIDY_MOST, pawl_signal_tidy},
     {offsetof(pawl_engine, counters), FOLD_MOST, fold_counters},
-    {offsetof(pawl_engine, waiters), PAGE, forget_waiters},
-    {offsetof(pawl_engine, answers), PAGE, forget_answers}};
+    {offsetof(pawl_engine, waiters), PAGE, forget_waiters}};
 enum { NTIDIED = sizeof tidied / sizeof *tidied };
 
 /* As far as there is time; the next tick goes on. What takes as much as it may

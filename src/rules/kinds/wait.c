@@ -189,12 +189,13 @@ static void note_event(pawl_record *r, const pawl_letter *l) {
   pawl_buf_addc(out, '}');
 }
 
-/* What whoever asked is told. */
+/* What whoever asked is told: who asks is no other source. */
 static void tell_asker(pawl_decision *d, const pawl_letter *l,
                        const char *member, pawl_str value) {
   pawl_buf told = {.alloc = d->alloc};
   pawl_object o;
 
+  if (l->source.len) return;
   pawl_object_begin(&o, &told);
   pawl_member_json(&o, member, value);
   pawl_object_end(&o);
@@ -203,58 +204,67 @@ static void tell_asker(pawl_decision *d, const pawl_letter *l,
   pawl_buf_deinit(&told);
 }
 
-/* An error in `answer` refuses the event: it is done with, and the wait goes
- * on; one of a limit is the wait's. */
-static void refuse(pawl_decision *d, int k, const pawl_letter *l,
-                   const pawl_error *err) {
+/* What becomes of an event at one wait. */
+typedef enum reception {
+  LEFT, /* it is not taken now, or failed the wait */
+  REFUSED,
+  RECEIVED
+} reception;
+
+/* An error in `answer` refuses the event: the wait goes on, and is not asked
+ * again. One of a limit is the wait's, and one that passes nobody's: the event
+ * stays for when it is tried again. `why`: of the last refusal. */
+static reception refuse(pawl_decision *d, int k, const pawl_letter *l,
+                        const pawl_error *err, pawl_buf *why) {
   pawl_record *r;
 
-  if (is_over_limit(d, err)) {
+  if (is_over_limit(d, err) || pawl_failure_passes(err) != PAWL_PASSES_NOT) {
     pawl_fail_token(d, k, err, 0);
-    return;
+    return LEFT;
   }
+  pawl_asked_add(pawl_tok(d, k), pawl_buf_str(&l->event_id));
   r = pawl_token_record(d, k, "refused");
   pawl_buf_addf(&r->text, "`answer` refused event \"%s\"",
                 l->name.len ? l->name.at : "");
   pawl_plan_error(&r->error, err, d->result);
   note_event(r, l);
-  tell_asker(d, l, "error", pawl_buf_str(&r->error));
+  pawl_buf_set(why, pawl_buf_str(&r->error));
+  return REFUSED;
 }
 
-/* 0: the event is refused. */
-static int answers(pawl_decision *d, int k, const pawl_node *node,
-                   const pawl_letter *l, pawl_str event) {
+static reception ask_answer(pawl_decision *d, int k, const pawl_node *node,
+                            const pawl_letter *l, pawl_str event,
+                            pawl_buf *why) {
   pawl_str none = {0};
   pawl_error err = {0};
 
-  if (!node->has_answer) return 1;
+  if (!node->has_answer) return RECEIVED;
   if (pawl_run_handler_on(d, k, node, PAWL_HANDLER_ANSWER, event, none,
-                          &err) != PAWL_OK) {
-    refuse(d, k, l, &err);
-    return 0;
-  }
+                          &err) != PAWL_OK)
+    return refuse(d, k, l, &err, why);
   tell_asker(d, l, "value",
              d->result->has_output ? pawl_buf_str(&d->result->output)
                                    : pawl_strz("null"));
-  return 1;
+  return RECEIVED;
 }
 
-/* 0: it is not taken now. */
-static int receive(pawl_decision *d, int k, const pawl_node *node,
-                   const pawl_letter *l, pawl_str event) {
+/* `why`: it was refused. */
+static reception receive(pawl_decision *d, int k, const pawl_node *node,
+                         const pawl_letter *l, pawl_str event, pawl_buf *why) {
   pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
   int to = pawl_node_next(node, "", 0);
   pawl_error err = {0};
 
   if (pawl_output_fits(d, node, data, &err) != PAWL_OK) {
     pawl_fail_token(d, k, &err, 0);
-    return 1;
+    return RECEIVED;
   }
   if (pawl_spend(d, PAWL_QUOTA_EVENTS, 1, &err) != PAWL_OK) {
     pawl_fail_token(d, k, &err, 0);
-    return 0;
+    return LEFT;
   }
-  if (!answers(d, k, node, l, event)) return 1;
+  const reception how = ask_answer(d, k, node, l, event, why);
+  if (how != RECEIVED) return how;
   pawl_token *t = pawl_tok(d, k);
   pawl_record *r = pawl_token_record(d, k, "received");
   if (to < 0) to = pawl_node_next(node, "received", 8);
@@ -273,7 +283,7 @@ static int receive(pawl_decision *d, int k, const pawl_node *node,
   pawl_order_note(d, k, l->received_us);
   pawl_leave(d, k, to);
   pawl_trace_wait(d, k, node);
-  return 1;
+  return RECEIVED;
 }
 
 /* What a look has found for it is news, once: to know this of every other one
@@ -287,8 +297,8 @@ static int was_asked(const pawl_token *t, pawl_letter *l) {
 /* A wait for a key takes nothing before somebody has looked for what is kept
  * for it, which may be older. */
 int pawl_event_give(pawl_decision *d, pawl_letter *l) {
-  pawl_buf event = {.alloc = d->alloc};
-  int n = d->plan.state.tokens.n, taken = 0;
+  pawl_buf event = {.alloc = d->alloc}, why = {.alloc = d->alloc};
+  int n = d->plan.state.tokens.n, received = 0;
 
   event_json(l, &event);
   for (int k = 0; k < n; k++) {
@@ -302,11 +312,15 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
         !pawl_event_fits(l, pawl_buf_some(&pawl_detail_of(t)->key)) ||
         was_asked(t, l) || !asks_match(d, k, node, l, pawl_buf_str(&event)))
       continue;
-    taken |= receive(d, k, node, l, pawl_buf_str(&event));
+    received |= receive(d, k, node, l, pawl_buf_str(&event), &why) == RECEIVED;
   }
-  if (event.failed) d->plan.failed = 1;
+  /* whom nobody has taken, and somebody refused, is done with */
+  if (!received && why.len) tell_asker(d, l, "error", pawl_buf_str(&why));
+  received |= why.len > 0;
+  if (event.failed || why.failed) d->plan.failed = 1;
   pawl_buf_deinit(&event);
-  return taken;
+  pawl_buf_deinit(&why);
+  return received;
 }
 
 const pawl_kind_rules pawl_kind_wait = {.enter = enter,
