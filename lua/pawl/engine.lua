@@ -774,8 +774,11 @@ end
 
 local result_shape = { timeout = { "duration", "timeout_us" } }
 
--- What errors of this module look like.
-local error_meta = getmetatable(core.error { code = "internal", message = "" })
+--- What is stored of an error, as errors of this module look.
+local function as_error(stored)
+  return setmetatable(stored, getmetatable(core.error { code = "internal",
+    message = "" }))
+end
 
 --- Why it gave nothing: the error that it failed with, as it is stored.
 local function why_not(outcome)
@@ -788,7 +791,7 @@ local function why_not(outcome)
       said.reason and ": " .. said.reason or "") }
   end
   err.instance = outcome.id
-  return setmetatable(err, error_meta)
+  return as_error(err)
 end
 
 --- Waits until the instance has ended, whoever runs it: this engine runs
@@ -832,7 +835,7 @@ function methods:ask(id, name, data, options)
   if not told then return nil, err end
   if told.error then
     told.error.instance, told.error.event = told.id, told.event
-    return nil, setmetatable(told.error, error_meta)
+    return nil, as_error(told.error)
   end
   return told.value == nil and core.null or told.value
 end

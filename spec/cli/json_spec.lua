@@ -19,12 +19,14 @@ flow:step("first", { retry = false, undo = function() end,
     end
     return ctx.input.to or "pause"
   end,
-  next = { pause = "pause", ask = "ask", call = "call" } })
+  next = { pause = "pause", ask = "ask", call = "call", open = "open" } })
 flow:timer("pause", { after = 3600, next = "done" })
 flow:task("ask", { title = "look", role = "clerk", due = "2h",
   form = "form.look", next = "done" })
 flow:call("call", { workflow = "t.all", input = function()
   return { to = "ask" } end, next = "done" })
+flow:wait("open", { event = "t.open", next = "done",
+  answer = function(event) return event.data end })
 flow:finish "done"
 return flow
 ]]
@@ -394,6 +396,18 @@ for _, backend in ipairs(backends) do
       check("run", "run", "short.lua", "--quiet")
     end
 
+    --- Asked twice: that there is an answer, a worker has seen to in between.
+    local function answers(check, run)
+      local id = run("start", "t.all", "-i", '{"to":"open"}', "--key", "w")
+        :match "%S+"
+      run("worker", "--until-idle", "all.lua")
+      run("ask", id, "t.open", "-d", "3", "--event", "e", "--timeout", "0",
+        { code = 1 })
+      run("worker", "--until-idle", "all.lua")
+      assert.equal(3, check("ask", "ask", id, "t.open", "--event", "e").value)
+      check("start", "start", "t.all", "--key", "w", "--wait")
+    end
+
     -- these write what is compared above
     local function is_alike(name)
       return name == "task fail" or name == "task retry"
@@ -409,6 +423,7 @@ for _, backend in ipairs(backends) do
       tasks(check, ids)
       changes(check, run, ids)
       starts(check)
+      answers(check, run)
       goes(check, ids)
       finish(is_alike)
     end)

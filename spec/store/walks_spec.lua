@@ -129,6 +129,8 @@ local MEANT = {
   { "prune_retains", "workflow_current by %(code", "versions of one code" },
   { "prune_executors", "executor", "a row for each process" },
   { "housekeeper_%a+", "housekeeper", "one row" },
+  { ".*", "^waiter_pkey by $", "is there any?: the first one" },
+  { "waiter_prune", "waiter_pkey by %(shard = %$1%)", "those who wait now" },
   { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },
   { "explain_suspension", ".", "all of what is suspended" },
   { "workflow_list", "workflow", "all versions, when somebody asks" },

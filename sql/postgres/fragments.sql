@@ -141,12 +141,12 @@ update pawl.standing t set status = m.status
 -- As `moved` are over: hardly anybody waits, so it is asked once whether
 -- anybody does. What is told goes out with the commit.
 delete from pawl.waiter w
- using moved m
-  cross join lateral (
-   select ctid as place from pawl.waiter
-    where (select exists (select from pawl.waiter))
-      and shard = @shard and instance = m.id offset 0) g
- where w.shard = @shard and w.ctid = g.place
+ where w.ctid = any (array(
+  select g.place from moved m
+   cross join lateral (
+    select ctid as place from pawl.waiter
+     where (select exists (select from pawl.waiter))
+       and shard = @shard and instance = m.id offset 0) g))
 returning pg_notify('pawl_wake', w.instance::text)
 
 -- fragment: now

@@ -19,7 +19,7 @@ on conflict (shard, instance, answers, name) do update
 returning 0 as told;
 -- only: postgres
 returning p.instance, p.answers), moved as (
-select distinct instance as id from put where answers), told as (
+select instance as id from put where answers), told as (
 {{waiters_are_told}})
 select count(*) as told from put;
 -- for all

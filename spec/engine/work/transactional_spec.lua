@@ -81,7 +81,7 @@ kit.describe("a transactional step", function(backend)
         if how == "error" then error "after all" end
         if how == "value" then ctx.vars.f = print end
         if how == "parameter" then ctx.db:query("select " .. P(1), {}) end
-        if how == "transition" then return "nowhere" end
+        if how == "transition" then return "nowhere", 1 end
       end, { retry = { max = 2, base = 1 } })))
       local id = assert(engine:start "t.one")
       for _ = 1, 3 do

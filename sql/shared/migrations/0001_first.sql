@@ -676,8 +676,7 @@ create table pawl.item (
   token integer not null,
   no integer not null,
   item json,
-  state text not null check (state = 'open' or state = 'started'
-    or state = 'done' or state = 'failed'),
+  state text not null,
   child uuid,
   result json,
   error json,
