@@ -86,7 +86,7 @@ describe("pawl suspend and resume", function()
       "t.tmer")
     bad(here, 2, "needs CODE or %-%-prefix", "workflow", "suspend")
     for _, action in ipairs { "suspend", "resume" } do
-      bad(here, 2, "usage: %-%-prefix takes 1 to 255 bytes",
+      bad(here, 2, "usage: %-%-prefix is empty",
         "workflow", action, "--prefix", "")
     end
     bad(here, 2, "they exclude each other", "workflow", "resume", "a",
@@ -127,7 +127,7 @@ describe("pawl note", function()
       { row.type, row.text, row.by, row.output })
     assert.matches("note +.* by ann: she called", good(here, "show", id))
     bad(here, 2, "not JSON", "note", id, "x", "--data", "{")
-    bad(here, 2, "1 to 16384 bytes", "note", id, "")
+    bad(here, 2, "an argument is empty", "note", id, "")
   end)
 end)
 

@@ -95,7 +95,7 @@ describe("pawl signal", function()
       { 2, "not JSON", "a", "--data", "{" },
       { 3, "begins or ends with", "a", "--instance", "ffff" },
       { 2, "needs NAME" },
-      { 2, "usage: %-%-key takes 1 to 255 bytes, got 0", "a", "--key", "" },
+      { 2, "usage: %-%-key is empty", "a", "--key", "" },
       { 2, "got 256", "a", "--key", ("x"):rep(256) },
       { 2, "usage: %-%-ttl must be longer than 0", "a", "--ttl", "0" },
     } do
