@@ -90,6 +90,7 @@ local LINES = {
   audit = { { "audit" } },
   outbox = { { "outbox" }, { "outbox", "retry", "--dead" } },
   relay = { { "relay", "--exec", "cat", "--once" } },
+  ask = { { "ask", "ID", "go", "--timeout", "0", code = 1 } }, -- no answer
   signal = { { "signal", "go", "--key", "k1" },
     { "signal", "go", "--instance", "ID" },
     { "signal", "go", "--key", "k2", "--start", "t.marked" } },
@@ -172,7 +173,7 @@ describe("the code that a command runs", function()
         if lines.code then
           assert.truthy(mark, said)
         else
-          assert.equal(0, ran.code, said)
+          assert.equal(line.code or 0, ran.code, said)
           assert.is_nil(mark, said)
         end
       end
