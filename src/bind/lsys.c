@@ -29,6 +29,7 @@
 static pawl_engine *volatile watched;
 static volatile sig_atomic_t caught, ncaught;
 static int64_t first_caught; /* written by handlers of signals alone */
+static int by_supervisor;    /* so is this */
 static volatile sig_atomic_t handler_runs;
 static int only_count;      /* a supervisor ends its children first */
 static char announced[128]; /* said when the first one comes */
@@ -86,17 +87,19 @@ static void stop_for(int number) {
 }
 
 /* One stop may be told twice at once: to us and to our whole group, as
- * `timeout` does and what starts commands in a terminal, or by our supervisor
- * and to the group. Nobody who means a second one is that quick. */
-static int is_same_stop(void) {
-  return pawl_clock_mono() - first_caught < SAME_STOP;
+ * `timeout` does and what starts commands in a terminal, by the same signal, or
+ * by our supervisor and to the group. Nobody who means a second one is that
+ * quick, unless he takes another signal for it. */
+static int is_same_stop(int number) {
+  return (number == caught || by_supervisor) &&
+         pawl_clock_mono() - first_caught < SAME_STOP;
 }
 
 /* The first signal asks for a clean stop, which may take as long as a handler
  * does: so that is said at once. Who sends a second one means it. */
 static void on_signal(int number) {
   int error = errno;
-  if (caught && is_same_stop()) return;
+  if (caught && is_same_stop(number)) return;
   if (caught && !only_count) _exit(128 + number);
   hide_live();
   if (!caught && announced[0] && (handler_runs || only_count) &&
@@ -109,7 +112,9 @@ static void on_signal(int number) {
 /* From a supervisor, which may tell what the group was told already. */
 static void on_stop(int number) {
   (void)number;
-  if (!caught) stop_for(SIGTERM);
+  if (caught) return;
+  by_supervisor = 1;
+  stop_for(SIGTERM);
 }
 
 /* sys.catch_signals(count, text): from now on SIGINT and SIGTERM stop cleanly;
