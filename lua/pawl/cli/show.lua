@@ -204,7 +204,8 @@ local function show(opts, engine, instance)
   for _, name in ipairs { "variables", "attributes" } do
     if not is_empty(instance[name]) then value(name, instance[name]) end
   end
-  local shown = store.try(engine:published(instance.id))
+  local shown = not instance.purged
+    and store.try(engine:published(instance.id)) or {}
   if not is_empty(shown) then value("published", shown) end
   show_rest(instance)
   value("output", instance.output)
