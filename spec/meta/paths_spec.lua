@@ -15,7 +15,8 @@ local OTHERS <const> = {
   ["pawl_sql.h"] = true, ["pawl_sql.c"] = true,
   ["pawl_lua.h"] = true, ["pawl_lua.c"] = true, ["pawl_cli.c"] = true,
   ["pawl_kinds.h"] = true, ["pawl_kinds.c"] = true,
-  ["lua.h"] = true, ["lauxlib.h"] = true, ["lualib.h"] = true, ["sqlite3.h"] = true, ["libpq-fe.h"] = true,
+  ["lua.h"] = true, ["lauxlib.h"] = true, ["lualib.h"] = true,
+  ["sqlite3.h"] = true, ["libpq-fe.h"] = true,
   ["stdio.h"] = true, ["string.h"] = true,
 }
 
