@@ -1,6 +1,7 @@
 --- engine:ask and ctx.answer, ctx.publish and engine:published: what a workflow
 --- tells whoever asks.
 local command = require "spec.support.command"
+local conform = require "spec.support.conform"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local process = require "spec.support.process"
@@ -191,6 +192,8 @@ kit.describe("a workflow that answers", function(backend)
   end)
 
   it("is asked from another process than that which runs it", function()
+    if backend.label == "toy" then return end -- another has no such driver
+    if backend.label == ":memory:" then conform.second() end
     local url = select(3, backend.fresh())
     local file = tmp.file("desk.lua", DESK)
     local own = assert(pawl.open(url))

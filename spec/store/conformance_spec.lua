@@ -15,7 +15,9 @@ local ASIDE <const> = {
                "doctor",      -- who does not know it
                "is_new", "restore", -- of SQLite's files
                "groups",      -- which it does not make
-               "meanwhile" }, -- by a shell of SQLite's
+               "meanwhile", -- by a shell of SQLite's
+               "hostile", "liar" }, -- which no store has to do with
+      common = { "chore" },   -- counts rows of its shell
       work = { "durable" },   -- as each of its commits is
     },
     titles = {
@@ -35,12 +37,13 @@ local ASIDE <const> = {
       -- They look from beside, or lose the connection and with it the store.
       act = { "prune", "prune_parts", "purge" },
       ask = { "backup", "condition", "export", "health", "stats" },
-      common = { "answer", "find", "sortable" },
+      common = { "answer", "chore", "find", "sortable" },
       work = { "attr_log", "deliver", "executors", "large_vars", "load",
                "mail", "needs", "reach", "repair", "stray", "told",
                "transactional", "trim" },
       enter = { "succeed" },
       [""] = { "child", "code", "decision", "doctor", "failed_transfer",
+               "hostile", "liar", -- which no store has to do with
                "is_new", "kept", "meanwhile",
                "plans", "restore", "protocol", "refused",
                "twice", "untaken", "verbs",
