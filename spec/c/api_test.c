@@ -625,18 +625,16 @@ static void a_restore_keeps_nothing_of_the_store_before(void) {
 /* What stands between and behind the members of a config is whatever was in
  * the program's memory, as a compiler does not clear it. */
 static void nobody_reads_between_the_members(void) {
-#define MEMBERS(X)                                                           \
-  X(size)                                                                    \
-  X(alloc)                                                                   \
-  X(alloc_ud)                                                                \
-  X(clock) X(clock_ud) X(log) X(log_ud) X(trace) X(trace_ud) X(lua) X(group) \
-      X(prefixes) X(lease_us) X(heartbeat_us) X(max_bytes) X(batch)          \
-          X(recoveries) X(pooler) X(stored_code_own) X(unknown_fail)         \
-              X(create) X(shards) X(heartbeat_thread) X(concurrency)         \
-                  X(tenant) X(schema) X(retain) X(busy_us) X(flush_us)       \
-                      X(durability) X(never_stop) X(seed) X(trust)           \
-                          X(checkpoint_bytes) X(memory_bytes) X(wake)        \
-                              X(wake_ud) X(sync_thread)
+/* clang-format off */
+#define MEMBERS(X)                                                         \
+  X(size) X(alloc) X(alloc_ud) X(clock) X(clock_ud) X(log) X(log_ud)       \
+  X(trace) X(trace_ud) X(lua) X(group) X(prefixes) X(lease_us)             \
+  X(heartbeat_us) X(max_bytes) X(batch) X(recoveries) X(pooler)            \
+  X(stored_code_own) X(unknown_fail) X(create) X(shards)                   \
+  X(heartbeat_thread) X(concurrency) X(tenant) X(schema) X(retain)         \
+  X(busy_us) X(flush_us) X(durability) X(never_stop) X(seed) X(trust)      \
+  X(checkpoint_bytes) X(memory_bytes) X(wake) X(wake_ud) X(sync_thread)
+  /* clang-format on */
   static const pawl_config whole = PAWL_CONFIG_INIT;
   pawl_config c;
   pawl_engine *e = NULL;
