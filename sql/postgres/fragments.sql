@@ -188,6 +188,15 @@ delete from pawl.{{1}} t
     where shard = @shard and instance = s.id and {{2}} offset 0) g
  where t.shard = @shard and t.ctid = g.place
 
+-- fragment: delete_listed
+-- Of each in the list, the rows of {{1}} whose {{2}} it is.
+delete from pawl.{{1}} o
+ using {{short_rows}}
+ cross join lateral (
+  select ctid as place from pawl.{{1}}
+   where shard = @shard and {{2}} = s.id offset 0) g
+ where o.shard = @shard and o.ctid = g.place
+
 -- fragment: held_instances_go
 -- They are counted as {{1}} from now on.
 with gone as (

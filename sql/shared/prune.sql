@@ -107,29 +107,11 @@ select count(*) as n from (
 -- name: prune_attributes
 -- args: @shard smallint, @id uuid[]
 -- Of one that prune_left has locked.
-delete from pawl.attribute
--- only: postgres
-  o using {{short_rows}}
- cross join lateral (
-  select ctid as place from pawl.attribute
-   where shard = @shard and instance = s.id offset 0) g
- where o.shard = @shard and o.ctid = g.place;
--- only: sqlite
- where shard = @shard and instance = @id;
--- for all
+{{delete_listed attribute; instance}};
 
 -- name: prune_archive
 -- args: like prune_attributes
-delete from pawl.archive
--- only: postgres
-  o using {{short_rows}}
- cross join lateral (
-  select ctid as place from pawl.archive
-   where shard = @shard and id = s.id offset 0) g
- where o.shard = @shard and o.ctid = g.place;
--- only: sqlite
- where shard = @shard and id = @id;
--- for all
+{{delete_listed archive; id}};
 
 -- name: prune_audited
 -- args: @shard smallint, @before time, @max integer

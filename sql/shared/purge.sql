@@ -281,29 +281,11 @@ select id from pawl.task where shard = @shard and instance = @id
 -- name: purge_owner
 -- args: @shard smallint, @id uuid[]
 -- Of tasks.
-delete from pawl.owner
--- only: postgres
-  o using {{short_rows}}
- cross join lateral (
-  select ctid as place from pawl.owner
-   where shard = @shard and task = s.id offset 0) g
- where o.shard = @shard and o.ctid = g.place;
--- only: sqlite
- where shard = @shard and task = @id;
--- for all
+{{delete_listed owner; task}};
 
 -- name: purge_task
 -- args: @shard smallint, @id uuid[]
-delete from pawl.task
--- only: postgres
-  o using {{short_rows}}
- cross join lateral (
-  select ctid as place from pawl.task
-   where shard = @shard and id = s.id offset 0) g
- where o.shard = @shard and o.ctid = g.place;
--- only: sqlite
- where shard = @shard and id = @id;
--- for all
+{{delete_listed task; id}};
 
 -- name: purge_agenda
 -- args: @shard smallint, @id uuid

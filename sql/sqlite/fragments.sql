@@ -66,6 +66,9 @@ where shard = @shard and {{2}} and {{lease_guard}}
 delete from pawl_{{1}}
  where shard = @shard and instance = @id and {{2}} and {{lease_guard}}
 
+-- fragment: delete_listed
+delete from pawl_{{1}} where shard = @shard and {{2}} = @id
+
 -- fragment: held_instances_go
 -- Differs: a trigger counts it, as {{1}} where the archive has it.
 delete from pawl_instance

@@ -329,6 +329,7 @@ describe("the statements of a purge", function()
       if body:find "\n  instance uuid" and not none[name] then
         n = n + 1
         assert(purge:find("purge_first " .. name .. ";", 1, true)
+          or purge:find("delete_listed " .. name .. ";", 1, true)
           or purge:find("delete from pawl." .. name .. "[ \n]"), name)
         assert(purge:find("name: purge_held_" .. name .. "\n", 1, true)
           or name == "standing", name)
