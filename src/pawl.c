@@ -231,79 +231,77 @@ const char *pawl_store_name(const char *url, char *out, size_t size) {
   return out;
 }
 
+/* What a store is opened with that no engine has: the program's own, for as
+ * long as the call. */
+typedef struct outside {
+  pawl_config config;
+  pawl_alloc alloc;
+  pawl_log log;
+  pawl_clock clock;
+  pawl_store_options options;
+} outside;
+
+static pawl_code take_outside(const pawl_config *config, outside *o,
+                              pawl_error *err) {
+  const pawl_config *c = &o->config;
+
+  MUST(take_config(config, &o->config, err));
+  o->alloc = (pawl_alloc){c->alloc, c->alloc_ud};
+  o->log = (pawl_log){c->log, c->log_ud};
+  o->clock = (pawl_clock){.fn = c->clock, .ud = c->clock_ud};
+  o->options = (pawl_store_options){.alloc = &o->alloc,
+                                    .log = &o->log,
+                                    .clock = &o->clock,
+                                    .pooler = c->pooler,
+                                    .schema = c->schema,
+                                    .create = -1};
+  return PAWL_OK;
+}
+
 pawl_code pawl_migrate(const char *url, const pawl_config *config, int shards,
                        char **report, pawl_error *err) {
   pawl_store *store = NULL;
-  pawl_config own;
-  pawl_code rc = take_config(config, &own, err);
+  outside o;
   int from, to;
 
-  if (rc != PAWL_OK) return rc;
-  pawl_alloc alloc = {own.alloc, own.alloc_ud};
-  pawl_log log = {own.log, own.log_ud};
-  pawl_clock clock = {.fn = own.clock, .ud = own.clock_ud};
-  pawl_store_options options = {.alloc = &alloc,
-                                .log = &log,
-                                .clock = &clock,
-                                .pooler = own.pooler,
-                                .schema = own.schema,
-                                .create = 1,
-                                .shards = shards,
-                                .busy_us = own.busy_us,
-                                .migrate = 1};
-  rc = pawl_store_open(url, &options, &store, err);
-  if (rc != PAWL_OK) return rc;
+  MUST(take_outside(config, &o, err));
+  o.options.create = o.options.migrate = 1;
+  o.options.shards = shards;
+  o.options.busy_us = o.config.busy_us;
+  MUST(pawl_store_open(url, &o.options, &store, err));
   pawl_store_versions(store, &from, &to);
-  pawl_buf b = {.alloc = &alloc};
+  pawl_buf b = {.alloc = &o.alloc};
   pawl_buf_addf(&b, "{\"from\":%d,\"to\":%d,\"shards\":%d}", from, to,
                 pawl_store_shards(store));
   pawl_store_close(store);
-  rc = pawl_buf_check(&b, err);
-  if (rc == PAWL_OK && report) rc = pawl_hand_out(&alloc, &b, report, err);
+  pawl_code rc = pawl_buf_check(&b, err);
+  if (rc == PAWL_OK && report) rc = pawl_hand_out(&o.alloc, &b, report, err);
   pawl_buf_deinit(&b);
   return rc;
 }
 
 pawl_code pawl_migrations(const char *url, const pawl_config *config,
                           int shards, char **out, pawl_error *err) {
-  pawl_config own;
+  outside o;
   NEEDS(out);
-  MUST(take_config(config, &own, err));
-  pawl_alloc alloc = {own.alloc, own.alloc_ud};
-  pawl_log log = {own.log, own.log_ud};
-  pawl_clock clock = {.fn = own.clock, .ud = own.clock_ud};
-  pawl_store_options options = {.alloc = &alloc,
-                                .log = &log,
-                                .clock = &clock,
-                                .pooler = own.pooler,
-                                .schema = own.schema,
-                                .create = -1,
-                                .shards = shards};
-  pawl_buf b = {.alloc = &alloc};
-  pawl_code rc = pawl_store_pending(url, &options, &b, err);
-  if (rc == PAWL_OK) rc = pawl_hand_out(&alloc, &b, out, err);
+  MUST(take_outside(config, &o, err));
+  o.options.shards = shards;
+  pawl_buf b = {.alloc = &o.alloc};
+  pawl_code rc = pawl_store_pending(url, &o.options, &b, err);
+  if (rc == PAWL_OK) rc = pawl_hand_out(&o.alloc, &b, out, err);
   pawl_buf_deinit(&b);
   return rc;
 }
 
 pawl_code pawl_doctor(const char *url, const pawl_config *config, char **out,
                       pawl_error *err) {
-  pawl_config own;
+  outside o;
   NEEDS(out);
-  MUST(take_config(config, &own, err));
-  pawl_alloc alloc = {own.alloc, own.alloc_ud};
-  pawl_log log = {own.log, own.log_ud};
-  pawl_clock clock = {.fn = own.clock, .ud = own.clock_ud};
-  pawl_store_options options = {.alloc = &alloc,
-                                .log = &log,
-                                .clock = &clock,
-                                .pooler = own.pooler,
-                                .schema = own.schema,
-                                .create = -1,
-                                .busy_us = own.busy_us};
-  pawl_buf b = {.alloc = &alloc};
-  pawl_code rc = pawl_engine_doctor(url, &options, &b, err);
-  if (rc == PAWL_OK) rc = pawl_hand_out(&alloc, &b, out, err);
+  MUST(take_outside(config, &o, err));
+  o.options.busy_us = o.config.busy_us;
+  pawl_buf b = {.alloc = &o.alloc};
+  pawl_code rc = pawl_engine_doctor(url, &o.options, &b, err);
+  if (rc == PAWL_OK) rc = pawl_hand_out(&o.alloc, &b, out, err);
   pawl_buf_deinit(&b);
   return rc;
 }

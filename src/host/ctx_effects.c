@@ -23,6 +23,13 @@ static void add_effect(lua_State *L, pawl_run *run, pawl_buf *list,
   pawl_buf_deinit(member);
 }
 
+/* Text without zeros, of at most so many bytes, and some. */
+static int is_name(pawl_str text, size_t most) {
+  size_t at;
+  return text.len && text.len <= most && !memchr(text.at, 0, text.len) &&
+         pawl_utf8_check(text, &at);
+}
+
 static pawl_str check_emit_type(lua_State *L) {
   static const char HINT[] = "ctx.emit(\"order.placed\", payload)";
   pawl_error err;
@@ -129,7 +136,6 @@ static void take_signal_options(lua_State *L) {
 /* Option `name` as text, pushed; 0, and nothing is: it is not given. */
 static int push_signal_text(lua_State *L, const char *name) {
   const int type = lua_getfield(L, 1, name);
-  size_t len, at;
   pawl_str text;
   if (type == LUA_TNIL) {
     lua_pop(L, 1);
@@ -139,10 +145,8 @@ static int push_signal_text(lua_State *L, const char *name) {
     pawl_ctx_raise_text(L, PAWL_VALUE, SIGNAL_HINT,
                         "ctx.signal: option '%s' is a %s, not text", name,
                         luaL_typename(L, -1));
-  text.at = lua_tolstring(L, -1, &len);
-  text.len = len;
-  if (!len || len > PAWL_MAX_SIGNAL_TEXT || memchr(text.at, 0, len) ||
-      !pawl_utf8_check(text, &at))
+  text.at = lua_tolstring(L, -1, &text.len);
+  if (!is_name(text, PAWL_MAX_SIGNAL_TEXT))
     pawl_ctx_raise_text(
         L, PAWL_VALUE, SIGNAL_HINT,
         "ctx.signal: option '%s' must be text of 1 to %d bytes", name,
@@ -212,14 +216,12 @@ static int ctx_signal(lua_State *L, pawl_run *run) {
 static int ctx_publish(lua_State *L, pawl_run *run) {
   static const char HINT[] = "ctx.publish(\"progress\", value)";
   pawl_str name;
-  size_t at;
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
     pawl_ctx_raise_text(L, PAWL_VALUE, HINT, "ctx.publish: the name is a %s",
                         luaL_typename(L, 1));
   name.at = lua_tolstring(L, 1, &name.len);
-  if (!name.len || name.len > PAWL_MAX_SIGNAL_TEXT ||
-      memchr(name.at, 0, name.len) || !pawl_utf8_check(name, &at))
+  if (!is_name(name, PAWL_MAX_SIGNAL_TEXT))
     pawl_ctx_raise_text(L, PAWL_VALUE, HINT,
                         "ctx.publish: the name must be text of 1 to %d bytes",
                         PAWL_MAX_SIGNAL_TEXT);

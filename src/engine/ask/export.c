@@ -87,22 +87,21 @@ static pawl_code read_masks(pawl_str given, masks *m, pawl_error *err) {
   return PAWL_OK;
 }
 
+static int meets(const masks *m, int path) {
+  if (m->met) *m->met |= 1u << path;
+  return 1;
+}
+
 static int is_masked(const masks *m, pawl_str name) {
-  for (int i = 0; i < m->nnames; i++) {
-    if (!pawl_str_eq(m->names[i], name)) continue;
-    if (m->met) *m->met |= 1u << m->path_of[i];
-    return 1;
-  }
+  for (int i = 0; i < m->nnames; i++)
+    if (pawl_str_eq(m->names[i], name)) return meets(m, m->path_of[i]);
   return 0;
 }
 
 /* What is shown goes by its name, as a variable does. */
 static int is_hidden(const masks *m, pawl_str shown) {
-  for (int i = 0; i < m->npaths; i++) {
-    if (!pawl_str_eq(m->paths[i], shown)) continue;
-    if (m->met) *m->met |= 1u << i;
-    return 1;
-  }
+  for (int i = 0; i < m->npaths; i++)
+    if (pawl_str_eq(m->paths[i], shown)) return meets(m, i);
   return is_masked(m, shown);
 }
 
