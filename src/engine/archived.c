@@ -24,7 +24,8 @@ struct question {
   const pawl_id *task;
   pawl_str query;
   int everything;
-  int is_object;  /* the answer: it says that it is archived */
+  int is_object; /* the answer: it says that it is archived */
+  int *ended;
   int64_t *count; /* of a tally, instead of a text */
   int *more;
 };
@@ -139,7 +140,7 @@ static pawl_code tell_purged(pawl_engine *e, const pawl_id *id, pawl_buf *out,
   return pawl_buf_check(out, err);
 }
 
-static pawl_code fail_purged(const pawl_id *id, pawl_error *err) {
+pawl_code pawl_fail_purged(const pawl_id *id, pawl_error *err) {
   return pawl_fail_hint(err, PAWL_NOTFOUND,
                         "`pawl show` has when and by whom, and attributes",
                         "instance %s was purged", pawl_id_text_of(id).at);
@@ -164,7 +165,7 @@ static pawl_code ask(pawl_engine *e, const question *q, pawl_buf *out,
   out->len = len;
   if (there && !row.purged_at) return ask_archive(e, q, &row, out, err);
   if (there && q->ask == ask_get) return tell_purged(e, q->id, out, err);
-  if (there) return fail_purged(q->id, err);
+  if (there) return pawl_fail_purged(q->id, err);
   *err = missing;
   return rc;
 }
@@ -231,13 +232,14 @@ pawl_code pawl_anywhere_published(pawl_engine *e, const pawl_id *id,
 
 static pawl_code ask_answer(pawl_engine *e, const question *q, pawl_buf *out,
                             pawl_error *err) {
-  return pawl_engine_answer(e, q->id, q->query, out, err);
+  return pawl_engine_answer(e, q->id, q->query, q->ended, out, err);
 }
 
 pawl_code pawl_anywhere_answer(pawl_engine *e, const pawl_id *id,
-                               pawl_str event, pawl_buf *out,
+                               pawl_str event, int *ended, pawl_buf *out,
                                pawl_error *err) {
-  const question q = {.ask = ask_answer, .id = id, .query = event};
+  const question q = {
+      .ask = ask_answer, .id = id, .query = event, .ended = ended};
   return ask(e, &q, out, err);
 }
 

@@ -136,9 +136,13 @@ pawl_code pawl_archive_file(pawl_engine *e, const struct pawl_filed *f,
 /* As those of ask/ask.h, also of what is archived. */
 pawl_code pawl_anywhere_published(pawl_engine *e, const pawl_id *id,
                                   pawl_buf *out, pawl_error *err);
-/* Nothing is appended where it has not answered. */
+/* Nothing is appended where it has not answered. *ended: it had then, and will
+ * not any more. */
 pawl_code pawl_anywhere_answer(pawl_engine *e, const pawl_id *id,
-                               pawl_str event, pawl_buf *out, pawl_error *err);
+                               pawl_str event, int *ended, pawl_buf *out,
+                               pawl_error *err);
+/* PAWL_NOTFOUND: it was purged, but for its attributes. */
+pawl_code pawl_fail_purged(const pawl_id *id, pawl_error *err);
 pawl_code pawl_anywhere_status(pawl_engine *e, const pawl_id *id,
                                const char **out, pawl_error *err);
 pawl_code pawl_anywhere_get(pawl_engine *e, const pawl_id *id, pawl_buf *out,

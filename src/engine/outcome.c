@@ -144,9 +144,7 @@ static pawl_code tell_end(pawl_engine *e, const pawl_id *id, pawl_buf *out,
 
   TRY(pawl_anywhere_get(e, id, &instance, err));
   if (pawl_json_get(pawl_buf_str(&instance), "purged", &purged)) {
-    rc = pawl_fail_hint(err, PAWL_NOTFOUND,
-                        "`pawl show` has when and by whom, and attributes",
-                        "instance %s was purged", pawl_id_text_of(id).at);
+    rc = pawl_fail_purged(id, err);
     goto out;
   }
   pawl_object_begin(&o, out);
@@ -176,21 +174,19 @@ pawl_code pawl_engine_result(pawl_engine *e, const pawl_id *id,
 
 /* ---- its answer ---- */
 
-static pawl_code find_answer(pawl_engine *e, const waiting *w, int *there,
-                             pawl_error *err) {
+static pawl_code find_answer(pawl_engine *e, const waiting *w, int *ended,
+                             int *there, pawl_error *err) {
   pawl_buf_clear(w->answer);
-  MUST(pawl_anywhere_answer(e, w->id, w->event, w->answer, err));
+  MUST(pawl_anywhere_answer(e, w->id, w->event, ended, w->answer, err));
   *there = w->answer->len > 0;
   return PAWL_OK;
 }
 
-/* What has ended before that was looked for answers no more. */
 static pawl_code has_answered(pawl_engine *e, const waiting *w, int *there,
                               pawl_error *err) {
   int ended;
 
-  MUST(has_ended(e, w, &ended, err));
-  MUST(find_answer(e, w, there, err));
+  MUST(find_answer(e, w, &ended, there, err));
   if (*there || !ended) return PAWL_OK;
   return pawl_fail_hint(err, PAWL_ALREADY_FINISHED,
                         "`pawl show` has what came of it",
@@ -273,10 +269,10 @@ static pawl_code ask(pawl_engine *e, const pawl_id *id, const question *q,
                .look = has_answered,
                .until_mono_us = until(q->timeout_us),
                .look_us = LOOK_FIRST_US};
-  int there;
+  int there, ended;
 
   pawl_id_format(id, w.id_text);
-  MUST(find_answer(e, &w, &there, err)); /* it was asked before */
+  MUST(find_answer(e, &w, &ended, &there, err)); /* it was asked before */
   if (there) return PAWL_OK;
   MUST(send(e, id, q, err));
   const pawl_code rc = wait_for(e, &w, err);

@@ -47,9 +47,9 @@ pawl_code pawl_engine_tokens(pawl_engine *e, const pawl_id *id, int everything,
 pawl_code pawl_engine_published(pawl_engine *e, const pawl_id *id,
                                 pawl_buf *out, pawl_error *err);
 /* And what it has answered to the event with this id, as it is stored; nothing
- * is appended where it has not. */
+ * is appended where it has not. *ended: as it was before that was looked for. */
 pawl_code pawl_engine_answer(pawl_engine *e, const pawl_id *id, pawl_str event,
-                             pawl_buf *out, pawl_error *err);
+                             int *ended, pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_outbox_list(pawl_engine *e, pawl_str query,
                                   pawl_buf *out, pawl_error *err);
 

@@ -277,10 +277,12 @@ static void add_published(const pawl_rows *rows, pawl_buf *out) {
   pawl_object_end(&o);
 }
 
-/* Of what it has published: rows of `stmt`, which has these arguments. */
+/* Of what it has published: rows of `stmt`, which has these arguments. Behind
+ * its status, so that what has ended by that publishes no more. */
 static pawl_code read_published(pawl_engine *e, const pawl_id *id,
-                                pawl_stmt stmt, const void *args,
+                                pawl_stmt stmt, const void *args, int *ended,
                                 pawl_rows *rows, pawl_error *err) {
+  pawl_standing status;
   int found, list;
   pawl_code rc = PAWL_OK;
 
@@ -291,6 +293,9 @@ static pawl_code read_published(pawl_engine *e, const pawl_id *id,
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, found, rows);
   if (!rows->nrows) return pawl_instance_missing(id, err);
+  *ended =
+      pawl_status_parse(pawl_read_instance_status(rows, 0).status, &status) &&
+      pawl_status_has_ended(status);
   pawl_store_rows(e->store, list, rows);
   return PAWL_OK;
 out:
@@ -303,19 +308,22 @@ pawl_code pawl_engine_published(pawl_engine *e, const pawl_id *id,
   const pawl_published_list_args args = {.shard = pawl_shard_of(e, id),
                                          .id = id};
   pawl_rows rows;
+  int ended;
 
-  MUST(read_published(e, id, PAWL_STMT_published_list, &args, &rows, err));
+  MUST(read_published(e, id, PAWL_STMT_published_list, &args, &ended, &rows,
+                      err));
   add_published(&rows, out);
   return pawl_buf_check(out, err);
 }
 
 pawl_code pawl_engine_answer(pawl_engine *e, const pawl_id *id, pawl_str event,
-                             pawl_buf *out, pawl_error *err) {
+                             int *ended, pawl_buf *out, pawl_error *err) {
   const pawl_published_get_args args = {
       .shard = pawl_shard_of(e, id), .id = id, .answers = 1, .name = event};
   pawl_rows rows;
 
-  MUST(read_published(e, id, PAWL_STMT_published_get, &args, &rows, err));
+  MUST(read_published(e, id, PAWL_STMT_published_get, &args, ended, &rows,
+                      err));
   if (rows.nrows) pawl_buf_adds(out, pawl_read_published_get(&rows, 0).value);
   return pawl_buf_check(out, err);
 }
