@@ -2,15 +2,11 @@
 local act = require "pawl.cli.act"
 local format = require "pawl.cli.format"
 local store = require "pawl.cli.store"
-local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
 --- It may have been sent: whatever ended the waiting, it is answered once.
 local function not_told(opts, err)
-  if sys.caught() then
-    term.warn "stopped waiting; what was sent may be answered yet"
-    error({ exit = 128 + sys.caught() }, 0)
-  end
+  store.end_if_stopped "stopped waiting; what was sent may be answered yet"
   local event = err.code == "timeout" and not opts.event
     and err.hint:match "%S+$"
   if event then

@@ -5,7 +5,6 @@ local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
 local pawl = require "pawl"
 local store = require "pawl.cli.store"
-local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
 
@@ -174,10 +173,7 @@ local function wait_for(engine, opts, id, created)
   if not opts.json then term.warn(id) end
   local _, err, outcome = engine:result(id, { timeout = opts.timeout })
   if outcome then return show_outcome(opts, id, created, outcome, err) end
-  if sys.caught() then
-    term.warn(("stopped waiting; instance %s goes on"):format(id))
-    error({ exit = 128 + sys.caught() }, 0)
-  end
+  store.end_if_stopped(("stopped waiting; instance %s goes on"):format(id))
   if err.code == "timeout" then
     store.hint(opts, "it goes on: pawl show " .. id .. store.flags(opts))
     err.hint = nil

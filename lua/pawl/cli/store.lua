@@ -218,6 +218,14 @@ function store.is_transient(err)
   return type(err) == "table" and transient[err.code] or false
 end
 
+--- Where a signal has ended what was waited for: says so, and ends the command
+--- as that signal would.
+function store.end_if_stopped(text)
+  if not sys.caught() then return end
+  term.warn(text)
+  error({ exit = 128 + sys.caught() }, 0)
+end
+
 --- Runs `fn(engine)` with signals stopping that engine cleanly.
 function store.guarded(engine, fn)
   sys.catch_signals(false, store.stopping)
