@@ -90,6 +90,19 @@ function kit.pair(backend, flows, options)
   return a, b, clock, url
 end
 
+--- An executor on this machine whose process is gone: one that had the number
+--- of the store's only one before it.
+---@return string id
+function kit.dead_neighbour(backend, url)
+  local dead, rows = kit.draw_id(), kit.table(backend, "executor")
+  backend.sql(url, ([[insert into %s (id, host, boot, space, pid, begun,
+    executor_group, started_at, active_at, expires_at)
+    select %s, host, boot, space, pid, begun - 1, executor_group,
+      started_at, active_at, expires_at from %s]])
+    :format(rows, kit.id_literal(backend, dead), rows))
+  return dead
+end
+
 ---- what was recorded -----------------------------------------------------
 
 --- "step a, failed b, timer t"

@@ -136,12 +136,7 @@ kit.describe("what a tick does besides steps", function(backend)
     assert(engine:load(kit.one()))
     assert(engine:start "t.one")
     assert(engine:run())
-    local dead, table = kit.draw_id(), kit.table(backend, "executor")
-    backend.sql(url, ([[insert into %s (id, host, boot, space, pid, begun,
-      executor_group, started_at, active_at, expires_at)
-      select %s, host, boot, space, pid, begun - 1, executor_group,
-        started_at, active_at, expires_at from %s]])
-      :format(table, kit.id_literal(backend, dead), table))
+    local dead = kit.dead_neighbour(backend, url)
     local store = kit.store(url, clock)
     for _ = 1, 20 do
       kit.claim(store, assert(engine:start "t.one"), { executor = dead })

@@ -35,13 +35,7 @@ kit.describe("an instance whose worker died", function(backend)
     assert(engine:load(kit.one()))
     assert(engine:start "t.one")
     assert(engine:run())
-    -- a process that had our number before us
-    local dead, rows = kit.draw_id(), kit.table(backend, "executor")
-    backend.sql(url, ([[insert into %s (id, host, boot, space, pid, begun,
-      executor_group, started_at, active_at, expires_at)
-      select %s, host, boot, space, pid, begun - 1, executor_group,
-        started_at, active_at, expires_at from %s]])
-      :format(rows, kit.id_literal(backend, dead), rows))
+    local dead = kit.dead_neighbour(backend, url)
     local id = assert(engine:start "t.one")
     kit.claim(kit.store(url, clock), id, { executor = dead })
     local neighbour = kit.rival(backend, url, clock)
