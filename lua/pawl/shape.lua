@@ -250,20 +250,27 @@ function shape.read(options, fields, whose)
   return out
 end
 
---- An error code, or a list of them: a list. "*" is any other.
-local function codes(value, what)
-  local list = type(value) == "table" and value or { value }
-  local out = {}
-  if not shape.is_list(list) then
-    fail('{ "timeout", "busy" }', "%s must be a list of error codes", what)
+--- A value, or a list of them: a list. `one` and `all`: what they are called;
+--- `example` of a list; `check` takes one, and what it is in.
+local function one_or_more(one, all, example, check)
+  return function(value, what)
+    local list = type(value) == "table" and value or { value }
+    local out = {}
+    if not shape.is_list(list) then
+      fail(example, "%s must be a list of %s", what, all)
+    end
+    for i, item in ipairs(list) do
+      out[i] = check(item, #list > 1 and ("%s %d in %s"):format(one, i, what)
+        or what, what)
+    end
+    if #out == 0 then fail(nil, "%s is empty", what) end
+    return out
   end
-  for i, code in ipairs(list) do
-    out[i] = shape.name(code, #list > 1 and ("code %d in %s"):format(i, what)
-      or what)
-  end
-  if #out == 0 then fail(nil, "%s is empty", what) end
-  return out
 end
+
+--- Error codes; "*" is any other.
+local codes = one_or_more("code", "error codes", '{ "timeout", "busy" }',
+  shape.name)
 
 local RETRY = {
   on = codes,
@@ -300,21 +307,13 @@ function shape.retry(value, what)
   return retry
 end
 
---- A name of a person, role or group, or a list of them: a list.
-function shape.people(value, what)
-  local list = type(value) == "table" and value or { value }
-  local people = {}
-  if not shape.is_list(list) then
-    fail('{ "ann", "bob" }', "%s must be a list of names", what)
-  end
-  for i, name in ipairs(list) do
-    shape.text(name, #list > 1 and ("name %d in %s"):format(i, what) or what)
+--- Names of persons, roles or groups.
+shape.people = one_or_more("name", "names", '{ "ann", "bob" }',
+  function(name, which, what)
+    shape.text(name, which)
     if name == "" then fail(nil, "%s has an empty name", what) end
-    people[i] = name
-  end
-  if #people == 0 then fail(nil, "%s is empty", what) end
-  return people
-end
+    return name
+  end)
 
 function shape.person(value, what)
   shape.text(value, what)
