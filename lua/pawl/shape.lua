@@ -146,6 +146,16 @@ function shape.pattern(value, what)
     .. ', the last may be "*": "payment.*"')
 end
 
+--- Where an event's key is looked up, or what works it out.
+function shape.event_key(value, what)
+  if shape.is_called(value) then return value end
+  if type(value) ~= "string" then
+    fail([["order_id", or function(ctx) ... end]],
+      "%s must be a name or a function, not %s", what, problem.given(value))
+  end
+  return shape.name(value, what)
+end
+
 --- { name = node, ... }, copied.
 function shape.routes(value, what)
   local routes = {}

@@ -12,6 +12,7 @@
 ---               are functions; `true` stays behind in the graph
 ---     bundle    list of module names
 ---     file      chunk name of the code that made it, for messages
+local boundary = require "pawl.boundary"
 local kinds = require "pawl.kinds"
 local nearest = require "pawl.nearest"
 local problem = require "pawl.problem"
@@ -26,6 +27,7 @@ local fail = problem.fail
 ---@class pawl.WorkflowState
 ---@field options table
 ---@field nodes table[]          in the order written
+---@field beside table[]         boundaries, and what is made for them
 ---@field by_name table<string, table>
 ---@field handlers table<string, table<string, function>>
 ---@field file string            where it was made
@@ -186,6 +188,20 @@ local function check_node(node, whose, kind)
   if kind.check then kind.check(node, whose) end
 end
 
+--- Into a list of the state's; its name is the only one of its kind.
+local function put(state, list, kind, name, node)
+  local earlier = state.by_name[name]
+  if earlier then
+    fail(("the first is in line %d"):format(earlier.line),
+      '%s "%s" is defined twice', kind, name)
+  end
+  state.handlers[name] = split_handlers(node, kinds[kind].fields)
+  node.name, node.kind = name, kind
+  node.line = select(2, problem.caller())
+  list[#list + 1] = node
+  state.by_name[name] = node
+end
+
 local function add(self, kind, name, options)
   local state = states[self]
   problem.building(state)
@@ -195,11 +211,6 @@ local function add(self, kind, name, options)
   end
   shape.name(name, ("the name of a %s"):format(kind))
   local whose = ('%s "%s"'):format(kind, name)
-  local earlier = state.by_name[name]
-  if earlier then
-    fail(("the first is in line %d"):format(earlier.line),
-      "%s is defined twice", whose)
-  end
   if options == nil then options = {} end
   if type(options) ~= "table" then
     fail(nil, "the options of %s must be a table, not %s", whose,
@@ -207,13 +218,13 @@ local function add(self, kind, name, options)
   end
   local shaped = kinds[kind]
   local node = shape.read(options, shaped.fields, whose)
+  local beside = boundary.take(node, name)
   check_node(node, whose, shaped)
-  state.handlers[name] = split_handlers(node, shaped.fields)
-  node.name, node.kind = name, kind
-  node.line = select(2, problem.caller())
+  put(state, state.nodes, kind, name, node)
   state.last_line = node.line
-  state.nodes[#state.nodes + 1] = node
-  state.by_name[name] = node
+  for _, one in ipairs(beside) do
+    put(state, state.beside, one.kind, one.name, one)
+  end
 end
 
 ---@class pawl.Workflow
@@ -272,6 +283,10 @@ function mt.definition(object)
   local last = nodes[#nodes]
   if last and kinds[last.kind].follows and not last.next then
     last.next = add_end(state, nodes, handlers)
+  end
+  for _, node in ipairs(state.beside) do
+    nodes[#nodes + 1] = with_defaults(node, options)
+    handlers[node.name] = state.handlers[node.name]
   end
   if #nodes == 0 then
     problem.raise(("%s:%d"):format(state.file, state.line),
@@ -385,7 +400,7 @@ function workflow.new(options)
   local object = setmetatable({}, mt)
   local file, line = problem.caller()
   states[object] = {
-    options = given, nodes = {}, by_name = {}, handlers = {},
+    options = given, nodes = {}, beside = {}, by_name = {}, handlers = {},
     file = file or "?", line = line, last_line = line,
   }
   return object

@@ -13,6 +13,8 @@
  *      that stand at tasks have a task that is open
  *   W6 decided again from the same, with the same chance, it is the same
  *   W7 it comes to an end, when everything that it waits for is given to it
+ *   W8 at a boundary stands only what has a host: a token at the node that it
+ *      is on, or somebody inside of that fork
  *
  * PAWL_DECISIONS=1000000: so many; PAWL_SEED: begins with that workflow. */
 #include <stdlib.h>
@@ -291,6 +293,33 @@ static void add_leaf(graph *g, int what, const char *next, char first[16]) {
   pawl_buf_addf(&g->text, ",%s,\"next\":\"%s\"}", says, next);
 }
 
+/* A boundary of the newest node, which leads to `next`, or a lane. */
+static void add_beside(graph *g, const char *on, const char *next) {
+  const int is_lane = pick(g->w, 2);
+  char boundary[16], step[16], end[16];
+
+  name_node(g, boundary);
+  name_node(g, step);
+  name_node(g, end);
+  if (pick(g->w, 2)) {
+    open_node(g, boundary, "timer");
+    pawl_buf_addf(&g->text, ",\"after\":%d", 20000000 * (1 + pick(g->w, 4)));
+    if (is_lane && pick(g->w, 2))
+      pawl_buf_addz(&g->text, ",\"every\":40000000");
+  } else {
+    open_node(g, boundary, "wait");
+    pawl_buf_addf(&g->text, ",\"event\":\"e.x\"%s",
+                  pick(g->w, 2) ? ",\"key\":true" : "");
+  }
+  pawl_buf_addf(&g->text, ",\"on\":\"%s\",\"interrupt\":%s,\"next\":\"%s\"}",
+                on, is_lane ? "false" : "true", is_lane ? step : next);
+  if (!is_lane) return;
+  open_node(g, step, "step");
+  pawl_buf_addf(&g->text, ",\"run\":true,\"next\":\"%s\"}", end);
+  open_node(g, end, "finish");
+  pawl_buf_addz(&g->text, "}");
+}
+
 /* `n` of them, one behind the other, that lead to `next`. */
 static void blocks(graph *g, int depth, int n, const char *next,
                    char first[16]) {
@@ -307,6 +336,9 @@ static void blocks(graph *g, int depth, int n, const char *next,
       add_choice(g, depth, to, first);
     else
       add_leaf(g, what, to, first);
+    /* not on a timer or a choice */
+    if (what % 10 != 3 && what % 10 != 4 && what != 13 && !pick(g->w, 4))
+      add_beside(g, first, to);
     snprintf(to, sizeof to, "%s", first);
   }
 }
@@ -672,6 +704,30 @@ static void check_tokens(const pawl_decision *d) {
   }
 }
 
+static int is_inside(const pawl_decision *d, int32_t no) {
+  for (int k = 0; k < d->state.tokens.n; k++)
+    if (pawl_token_is_in(&d->state.tokens.at[k], no)) return 1;
+  return 0;
+}
+
+/* W8 */
+static void check_boundaries(const pawl_decision *d) {
+  for (int k = 0; k < d->state.tokens.n; k++) {
+    const pawl_token *t = &d->state.tokens.at[k], *host;
+    const pawl_node *node =
+        &d->def->nodes[pawl_def_node(d->def, t->node, strlen(t->node))];
+    const int32_t no = (int32_t)pawl_detail_of(t)->host;
+    CHECK((node->host >= 0) == (no != 0));
+    if (!no) continue;
+    host = stored_token(d, no);
+    if (host)
+      CHECK(!strcmp(host->node, node->on));
+    else
+      CHECK(d->def->nodes[node->host].kind == PAWL_KIND_FORK &&
+            is_inside(d, no));
+  }
+}
+
 static pawl_kind kind_at(const pawl_decision *d, const pawl_token *t) {
   return d->def->nodes[pawl_def_node(d->def, t->node, strlen(t->node))].kind;
 }
@@ -830,6 +886,7 @@ static void store(story *s) {
   if (pawl_status_has_ended(d->state.status)) /* all of it goes with it */
     s->m.waits.n = s->m.tasks.n = s->m.children.n = 0;
   check_tokens(d);
+  check_boundaries(d);
   if (!pawl_is_undoing(d)) check_waiting(&s->m, d);
   check_rest(&s->w, d);
 }

@@ -25,6 +25,15 @@ local graphs = {}
 ---@field ways spec.Way[]
 ---@field errors spec.Way[]?
 ---@field branch string?
+---@field beside spec.Beside?
+
+--- A boundary: named "NODE.on_timer" or "NODE.on_event".
+---@class spec.Beside
+---@field field "on_timer"|"on_event"
+---@field event string?
+---@field after integer?
+---@field every integer?
+---@field ways spec.Way[]  one, where it interrupts; none: it is a lane
 
 ---@class spec.DrawnFlow
 ---@field start string
@@ -100,6 +109,25 @@ local function draw_undo(pen, node)
   if random:chance(25) then node.undo_awaits = 0.01 end
 end
 
+--- What is on a node while a token stands there.
+local function draw_beside(pen, node, to)
+  local random = pen.random
+  if not random:chance(18) then return end
+  local one = { field = random:pick { "on_timer", "on_event" }, ways = {} }
+  if one.field == "on_event" then
+    one.event = random:pick(EVENTS)
+    one.key = random:chance(60) or nil
+  else
+    one.after = random:pick { 3, 700, 9000 }
+  end
+  if random:chance(50) then
+    one.ways = single(side(pen, to))
+  elseif one.after and random:chance(50) then
+    one.every = random:pick { 900, 7200 }
+  end
+  node.beside = one
+end
+
 local function draw_step(pen, to)
   local random = pen.random
   local node = add(pen, "step", { ways = single(to) })
@@ -109,6 +137,7 @@ local function draw_step(pen, to)
       or random:upto(node.fails)
     if random:chance(10) then node.on_exhausted = "suspend" end
     draw_failing(pen, node, to, "oops")
+    draw_beside(pen, node, to)
   elseif pen.in_each and random:chance(15) then
     node.item_fails = random:upto(3)
     draw_failing(pen, node, to, "bad_item")
@@ -172,6 +201,7 @@ local function draw_wait(pen, to)
     end
   end
   draw_undo(pen, node)
+  draw_beside(pen, node, to)
   return node.name
 end
 
@@ -209,6 +239,7 @@ local function draw_task(pen, to)
     node.person_fails = true
   end
   draw_undo(pen, node)
+  draw_beside(pen, node, to)
   return node.name
 end
 
@@ -235,6 +266,7 @@ local function draw_fork(pen, to)
       and draw_chain(pen, target, 3) or target)
   end
   pen.depth = pen.depth - 1
+  draw_beside(pen, fork, to)
   if random:chance(40) then
     join.expect = random:chance(50) and "any" or random:upto(coming)
     join.losers = random:pick { "run", "cancel" }
@@ -262,6 +294,7 @@ local function draw_call(pen, to)
     node.errors = { { name = "*", to = side(pen, to) } }
   end
   draw_undo(pen, node)
+  draw_beside(pen, node, to)
   return node.name
 end
 
@@ -284,6 +317,7 @@ local function draw_each(pen, to)
   if random:chance(60) then
     node.errors = { { name = "*", to = side(pen, to) } }
   end
+  draw_beside(pen, node, to)
   return node.name
 end
 
@@ -374,7 +408,8 @@ end
 ---@param node spec.Node
 ---@param fn fun(to: string): string?  a new target; nil: it stays
 function graphs.retarget(node, fn)
-  for _, list in ipairs { node.ways, node.errors or {} } do
+  for _, list in ipairs { node.ways, node.errors or {},
+    node.beside and node.beside.ways or {} } do
     for _, one in ipairs(list) do one.to = fn(one.to) or one.to end
   end
   if node.branch then node.branch = fn(node.branch) or node.branch end
@@ -384,6 +419,24 @@ end
 function graphs.by_name(flow)
   local nodes = {}
   for _, node in ipairs(flow.nodes) do nodes[node.name] = node end
+  return nodes
+end
+
+--- The same, with the nodes that the builder makes of boundaries.
+---@return table<string, spec.Node>
+function graphs.with_boundaries(flow)
+  local nodes = graphs.by_name(flow)
+  for _, node in ipairs(flow.nodes) do
+    local one = node.beside
+    if one then
+      local name = node.name .. "." .. one.field
+      nodes[name] = { name = name, ways = one.ways, is_beside = true,
+        kind = one.event and "wait" or "timer", event = one.event,
+        key = one.key and "order" or "none" }
+      nodes[name .. ".run"] = { kind = "step", ways = {} }
+      nodes[name .. ".end"] = { kind = "finish", ways = {} }
+    end
+  end
   return nodes
 end
 
@@ -556,12 +609,30 @@ local function render_undo(node)
     .. "  end"
 end
 
+--- A lane counts itself, as steps do.
+local function render_beside(one)
+  local parts = { one.event and ("event = %q"):format(one.event)
+    or ("after = %d"):format(one.after) }
+  if one.key then parts[#parts + 1] = 'key = "order"' end
+  if one.every then parts[#parts + 1] = ("every = %d"):format(one.every) end
+  if #one.ways > 0 then
+    parts[#parts + 1] = ("next = %q"):format(one.ways[1].to)
+  else
+    parts[#parts + 1] = "interrupt = false, run = function(ctx)\n"
+      .. "    ctx.vars[ctx.node] = (ctx.vars[ctx.node] or 0) + 1\n  end"
+  end
+  return "{ " .. table.concat(parts, ", ") .. " }"
+end
+
 local function render_node(node, code)
   local fields = render[node.kind](node, code)
   if #node.ways > 0 then fields.next = render_ways(node.ways) end
   if node.errors then fields.on_error = render_ways(node.errors) end
   if node.undo then fields.undo = render_undo(node) end
   if node.timeout then fields.timeout = ("%d"):format(node.timeout) end
+  if node.beside then
+    fields[node.beside.field] = render_beside(node.beside)
+  end
   local names, parts = {}, {}
   for name in pairs(fields) do names[#names + 1] = name end
   table.sort(names)

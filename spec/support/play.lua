@@ -258,7 +258,9 @@ local function help(self)
       for _, token in ipairs(self:must("tokens", one.id)) do
         local node = nodes[token.node]
         if node and token.state == "waiting" and not node.ignored then
-          if node.kind == "wait" then
+          -- what waits beside others would be helped for ever
+          if node.kind == "wait"
+            and not (node.is_beside and self.random:chance(75)) then
             help_wait(self, one.id, node)
             done = done + 1
           elseif node.kind == "task" and help_task(self, one.id, node, token)
@@ -444,7 +446,7 @@ local function start(self, case)
   self.overtakes, self.last_signal, self.broken = false, nil, nil
   self.nodes, self.flow_of = {}, {}
   for i, flow in ipairs(case.flows) do
-    self.nodes[i] = graphs.by_name(flow)
+    self.nodes[i] = graphs.with_boundaries(flow)
     self.flow_of[graphs.code(self.prefix, i)] = i
   end
   for _, engine in ipairs(self.engines) do

@@ -365,6 +365,30 @@ static pawl_code check_task(const pawl_def *d, const pawl_node *node,
                  err);
 }
 
+/* A boundary: it waits beside a node where a token may rest. */
+static pawl_code check_boundary(const pawl_def *d, const pawl_node *node,
+                                pawl_error *err) {
+  if (!node->on && node->every_us < 0) return PAWL_OK;
+  if (!node->on)
+    return pawl_refuse_node(d, node, err, "on_timer = { every = \"1d\", ... }",
+                            ": `every` is for the boundary of a node");
+  if (node->host < 0) return no_such_node(d, node, "on", node->on, err);
+  if (node->kind != PAWL_KIND_TIMER && node->kind != PAWL_KIND_WAIT)
+    return pawl_refuse_node(d, node, err, "on_timer, or on_event",
+                            ": `on` is for a timer or a wait");
+  if (!pawl_node_may_host(&d->nodes[node->host]))
+    return pawl_refuse_node(
+        d, node, err, "put it on a step, task, wait, call, each or fork",
+        ": nothing stays at \"%s\" that a boundary could be beside", node->on);
+  if (node->interrupts && node->every_us >= 0)
+    return pawl_refuse_node(d, node, err, "leave one of them out",
+                            ": one with `every` cannot `interrupt`");
+  if (node->limit_us >= 0)
+    return pawl_refuse_node(d, node, err, "leave it out",
+                            ": a boundary has no `timeout`");
+  return PAWL_OK;
+}
+
 static pawl_code check_node(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
   MUST(check_needs(d, node, err));
@@ -372,6 +396,7 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_pattern(d, node, err));
   MUST(check_child(d, node, err));
   MUST(check_branch(d, node, err));
+  MUST(check_boundary(d, node, err));
   MUST(check_variable(d, node, "key", node->key, err));
   MUST(check_variable(d, node, "into", node->into, err));
   MUST(check_transitions(d, node, err));
@@ -481,6 +506,52 @@ static pawl_code check_circles(walk *w, pawl_error *err) {
   return PAWL_OK;
 }
 
+enum { MAIN = 1, LANE = 2 };
+
+/* Marks what can be come to without lanes, or from this one, which may meet
+ * nothing of the former but finishes: its index; -1: it does not. */
+static int mark_ways(walk *w, int from, int mark) {
+  const pawl_def *d = w->def;
+  int to, met = -1;
+
+  if (!w->mark[from]) w->stack[w->depth++] = from;
+  if (!w->mark[from]) w->mark[from] = mark;
+  while (w->depth > 0) {
+    const pawl_node *node = &d->nodes[w->stack[--w->depth]];
+    for (int i = 0; (to = pawl_node_target(node, i)) >= 0; i++) {
+      if (mark == MAIN && pawl_node_is_lane(&d->nodes[to])) continue;
+      if (mark == LANE && w->mark[to] == MAIN &&
+          d->nodes[to].kind != PAWL_KIND_FINISH)
+        met = to;
+      if (w->mark[to]) continue;
+      w->mark[to] = mark;
+      w->stack[w->depth++] = to;
+    }
+  }
+  return met;
+}
+
+/* What a boundary begins beside its node, and leaves that as it is, goes its
+ * own way: else all that is behind would be done twice. */
+static pawl_code check_lanes(walk *w, pawl_error *err) {
+  const pawl_def *d = w->def;
+
+  if (!d->has_boundaries) return PAWL_OK;
+  (void)mark_ways(w, d->start, MAIN);
+  for (int i = 0; i < d->nnodes; i++) {
+    if (!pawl_node_is_lane(&d->nodes[i])) continue;
+    const int met = mark_ways(w, i, LANE);
+    if (met < 0) continue;
+    return pawl_refuse_node(
+        d, &d->nodes[i], err,
+        "end its way at a finish of its own, or let it `interrupt`",
+        ": leads to \"%s\", where what it is beside goes as well, so that it "
+        "would be done twice",
+        d->nodes[met].name);
+  }
+  return PAWL_OK;
+}
+
 static pawl_code check_ways(const pawl_def *d, pawl_error *err) {
   pawl_code rc;
   walk w = {.def = d};
@@ -493,6 +564,8 @@ static pawl_code check_ways(const pawl_def *d, pawl_error *err) {
   TRY(check_reachable(&w, err));
   TRY(check_ends(&w, err));
   TRY(check_circles(&w, err));
+  memset(w.mark, 0, n * sizeof *w.mark);
+  TRY(check_lanes(&w, err));
 out:
   pawl_release(d->alloc, w.mark, w.size);
   return rc;

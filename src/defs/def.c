@@ -170,6 +170,31 @@ static int find_node(const pawl_def *d, const char *name) {
   return pawl_def_node(d, name, strlen(name));
 }
 
+/* What is on a node, in the order written. A node that may not have it has it
+ * all the same, for the check to find. */
+static pawl_code place_boundaries(pawl_reader *r) {
+  pawl_def *d = r->def;
+
+  for (int i = 0; i < d->nnodes; i++) {
+    pawl_node *node = &d->nodes[i];
+    if (!node->on) continue;
+    d->has_boundaries = 1;
+    node->host = find_node(d, node->on);
+    if (node->host >= 0) d->nodes[node->host].nbeside++;
+  }
+  if (!d->has_boundaries) return PAWL_OK;
+  for (int i = 0; i < d->nnodes; i++) {
+    pawl_node *node = &d->nodes[i];
+    if (!node->nbeside) continue;
+    node->beside =
+        pawl_arena_get(d, (size_t)node->nbeside * sizeof *node->beside);
+    if (!node->beside) return pawl_reader_nomem(r);
+    for (int k = 0, n = 0; k < d->nnodes; k++)
+      if (d->nodes[k].host == i) node->beside[n++] = k;
+  }
+  return PAWL_OK;
+}
+
 static void resolve(pawl_def *d) {
   d->start = find_node(d, d->start_name);
   for (int i = 0; i < d->nnodes; i++) {
@@ -324,6 +349,7 @@ pawl_code pawl_def_new(const char *file, pawl_str graph, pawl_str source,
   TRY(read_graph(&r, d->graph));
   TRY(sort_names(&r));
   resolve(d);
+  TRY(place_boundaries(&r));
   d->can_receive = can_receive(d);
   TRY(number_joins(&r));
   TRY(checksum(&r));

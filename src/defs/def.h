@@ -45,6 +45,8 @@
  *              "parent_end":"cancel"|"leave",     call, each over children
  *              "items":true,"branch":"measure","window":10,
  *              "on_failure":"stop"|"collect",     each
+ *              "on":"approve","interrupt":true,"every":86400000000,
+ *                                                 timer, wait: a boundary
  *              "status":"failed","terminate":true,"output":true}, ...]}
  *
  * Every duration is in microseconds. Left-out fields have the defaults of
@@ -97,6 +99,10 @@ typedef struct pawl_edge {
   X(CHOICE, on_exhausted, suspend_exhausted, "fail", "suspend")             \
   X(FLAG, transactional, transactional)                                     \
   X(DURATION, after, after_us)       /* timer; none: `at` decides */        \
+  X(TEXT, on, on)                    /* timer, wait: a boundary of that     \
+                                        node */                             \
+  X(FLAG, interrupt, interrupts)     /* boundary: ends what it is on */     \
+  X(DURATION, every, every_us)       /* boundary timer: again and again */  \
   X(CHOICE, status, status_failed, "completed", "failed") /* finish */      \
   X(FLAG, terminate, terminate)      /* finish */                           \
   X(TEXT, event, event)              /* wait: "payment.received",           \
@@ -145,6 +151,9 @@ typedef struct pawl_node {
   const char *key; /* a variable's name; NULL: none, or a handler */
   /* task: static parts as JSON text; {NULL, 0}: none */
   pawl_str task, escalate;
+  int *beside; /* its boundaries, as indices; nbeside of them */
+  int nbeside;
+  int host; /* of a boundary: the node that it is on; else -1 */
   /* fork: `next` as it was written, indices into `next`; nnext of them */
   int *order;
   /* join */
@@ -202,6 +211,7 @@ typedef struct pawl_def {
    * NULL: nothing */
   const char *failure_emit, *failure_start;
   int can_receive; /* has waits, tasks, calls, eachs or cancel_on */
+  int has_boundaries;
   pawl_event_rule *triggers, *cancel_on;
   int ntriggers, ncancel_on;
   unsigned char *meets; /* a row of nnodes bits for each join: pawl_def_meets;
@@ -314,6 +324,12 @@ int pawl_def_each_around(const pawl_def *def, int node);
 /* Is that field of the graph there? One that is not the node's own is its
  * task's, and not empty. */
 int pawl_node_says(const pawl_node *node, const char *field);
+/* May a boundary be on it? */
+int pawl_node_may_host(const pawl_node *node);
+/* Is it a boundary that leaves what it is on as it is: begins a lane? */
+static inline int pawl_node_is_lane(const pawl_node *node) {
+  return node->host >= 0 && !node->interrupts;
+}
 /* Where an error code is routed; -1: nowhere. */
 int pawl_node_on_error(const pawl_node *node, const char *code);
 /* Does it route this very code, rather than any other? */

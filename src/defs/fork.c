@@ -286,6 +286,7 @@ static int expand(walker *w, state s) {
     if (!w->meetings[s.node].known) return 0;
     stack = behind_join(w, s.node, stack);
   }
+  for (int i = 0; i < node->nbeside; i++) go(w, node->beside[i], stack);
   if (node->kind == PAWL_KIND_FORK) {
     for (int i = 0; i < node->nnext; i++)
       go(w, node->next[i].to, push(w, stack, s.node, i));

@@ -12,7 +12,15 @@ int pawl_node_target(const pawl_node *node, int i) {
   if (i < node->nnext) return node->next[i].to;
   i -= node->nnext;
   if (i < node->non_error) return node->on_error[i].to;
-  return i == node->non_error && node->branch >= 0 ? node->branch : -1;
+  i -= node->non_error;
+  if (i < node->nbeside) return node->beside[i];
+  return i == node->nbeside ? node->branch : -1;
+}
+
+int pawl_node_may_host(const pawl_node *node) {
+  return node->host < 0 &&
+         (node->kind == PAWL_KIND_STEP || node->kind == PAWL_KIND_FORK ||
+          pawl_kind_shapes[node->kind].receives);
 }
 
 static pawl_code read_kind(pawl_reader *r, pawl_str object, pawl_node *node) {
@@ -397,8 +405,10 @@ static const pawl_node NEW_NODE = {
     .timeout_us = 600 * PAWL_SECOND,
     .limit_us = -1,
     .branch = -1,
+    .host = -1,
     .window = 16,
     .after_us = -1,
+    .every_us = -1,
 };
 
 pawl_code pawl_node_read(pawl_reader *r, pawl_str object, pawl_node *node) {

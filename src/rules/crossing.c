@@ -30,6 +30,7 @@ static void push_fork(pawl_place *place, const char *fork) {
 void pawl_place_around(pawl_place *place, const pawl_token *t) {
   const pawl_levels *up = &pawl_detail_of(t)->up;
 
+  place->beside = pawl_detail_of(t)->host != 0;
   place->depth = 0;
   for (int i = 0; i < up->n; i++) push_fork(place, up->at[i].fork);
   push_fork(place, t->fork);
@@ -104,6 +105,13 @@ static const char *items_of(const pawl_node *each) {
   return each->workflow ? "children" : "branches";
 }
 
+/* A boundary is one there too, on the same node. */
+static int same_host(const pawl_crossing *c, const pawl_node *was,
+                     const pawl_node *is, pawl_buf *name) {
+  if (was->host < 0 || is->host < 0) return was->host == is->host;
+  return pawl_crossing_across(c, was->on, name) == is->host;
+}
+
 static void check_node(const pawl_crossing *c, const pawl_place *place,
                        pawl_buf *name, pawl_buf *why) {
   int old = index_of(c->from, place->node);
@@ -122,6 +130,11 @@ static void check_node(const pawl_crossing *c, const pawl_place *place,
                   "\"%s\" is a %s, and \"%s\" of version %" PRId64 " a %s",
                   was->name, pawl_kind_name(was->kind), is->name,
                   c->to->version, pawl_kind_name(is->kind));
+  else if (!same_host(c, was, is, name))
+    pawl_buf_addf(why, "\"%s\" is %s%s%s, and not so in version %" PRId64,
+                  was->name, was->host < 0 ? "on no node" : "on \"",
+                  was->host < 0 ? "" : was->on, was->host < 0 ? "" : "\"",
+                  c->to->version);
   else if (was->kind == PAWL_KIND_EACH && place->waiting &&
            !was->workflow != !is->workflow)
     pawl_buf_addf(
@@ -233,6 +246,8 @@ pawl_code pawl_crossing_check(const pawl_crossing *c, const pawl_place *place,
 
   assert(c->from && c->to && c->left && c->right);
   if (!place->node) return PAWL_OK;
+  if (place->beside && pawl_crossing_across(c, place->node, &name) < 0)
+    goto out; /* it ends there */
   check_node(c, place, &name, why);
   if (!why->len) check_forks(c, place, &name, why);
   TRY(pawl_buf_check(&name, err));

@@ -19,7 +19,8 @@ typedef struct pawl_place {
   pawl_id instance;
   int32_t no;
   int waiting;
-  const char *node;                  /* NULL: nowhere yet */
+  int beside;       /* at a boundary, of what stands elsewhere */
+  const char *node; /* NULL: nowhere yet */
   const char *forks[PAWL_MAX_DEPTH]; /* around it, outermost first */
   int depth;
 } pawl_place;

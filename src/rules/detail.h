@@ -34,6 +34,9 @@
   X(JSON, from, 1, 0)    /* [3,7]: rows of history before its next one, in   \
                             order */                                         \
   X(JSON, out, 1, 0)     /* of an item: what its last step gave */           \
+  X(FLAG, guarded, 1, 0) /* the boundaries of its node stand beside it */    \
+  X(NUMBER, host, 0, 0)  /* at a boundary: the token that it is beside, or   \
+                            that forked */                                   \
   X(NUMBER, seq, 0, 0)   /* at a join: the row of its arrival */             \
   X(TEXT, key, 0, 0)     /* at a wait; empty: it asks for none */            \
   X(JSON, asked, 0, 0)   /* ["id",...]: events that its `match` has turned   \

@@ -331,7 +331,8 @@ static const char *node_named(const pawl_decision *d, const pawl_letter *l,
 
 /* The token stands, active, at the node, and has not entered it. */
 static void place(pawl_decision *d, int k, const char *node) {
-  pawl_detail_keep(pawl_tok(d, k), 1u << PAWL_DETAIL_up);
+  pawl_detail_keep(pawl_tok(d, k),
+                   1u << PAWL_DETAIL_up | 1u << PAWL_DETAIL_guarded);
   pawl_arrive(d, k, node);
 }
 
@@ -378,6 +379,7 @@ static void move(pawl_decision *d, const pawl_letter *l) {
 
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     if (!pawl_tok_live(d, k) || (no && pawl_tok(d, k)->no != no)) continue;
+    if (!no && pawl_detail_of(pawl_tok(d, k))->host) continue; /* a boundary */
     found = k;
     n++;
   }

@@ -5,6 +5,7 @@
  *   letters.c     what came in: requests from outside, people, children
  *   route.c       moving a token on, through every kind of node
  *   scope.c       tokens, inside which fork, and their end
+ *   boundary.c    what stands beside a node, and interrupts it or begins a lane
  *   times.c       how long something waits, and what is over
  *   events.c      names, patterns and keys
  *   children.c    what it says to its children and its parent
@@ -181,6 +182,27 @@ int pawl_inside_next(const pawl_decision *d, pawl_inside *in);
 /* The index, from 0, of the item that a token belongs to, which is inside an
  * each at depth `level`. */
 int64_t pawl_item_of(const pawl_token *t, int level);
+
+/* ---- boundary.c ---- */
+
+/* Token k has come to the node: what is on that begins to wait, once. */
+pawl_code pawl_boundaries_begin(pawl_decision *d, int k, const pawl_node *node,
+                                pawl_error *err);
+/* It leaves the node: that ends. */
+void pawl_boundaries_leave(pawl_decision *d, int k);
+/* So does all that is on what this token stands at, or on its fork. */
+void pawl_boundaries_close(pawl_decision *d, int32_t host);
+/* What is on forks in which nobody is left ends, too. */
+void pawl_boundaries_settle(pawl_decision *d);
+/* Boundary k has come to pass, and is about to leave: what it is on is
+ * dropped. */
+void pawl_boundary_interrupt(pawl_decision *d, int k);
+/* The same of one that stays: a token that is to leave in its place, behind
+ * the newest row. Its index; -1: out of memory, or of a limit's, by which the
+ * boundary has failed. */
+int pawl_boundary_lane(pawl_decision *d, int k);
+/* Behind pawl_stopped_restore. */
+void pawl_boundaries_restore(pawl_decision *d);
 
 /* ---- join.c ---- */
 

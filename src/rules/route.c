@@ -10,13 +10,15 @@
 /* ---- coming ---- */
 
 void pawl_arrive(pawl_decision *d, int k, const char *node) {
-  pawl_token *t = pawl_tok(d, k);
   pawl_plan *p = &d->plan;
+  pawl_boundaries_leave(d, k);
+  pawl_token *t = pawl_tok(d, k);
   t->previous = t->node;
   t->node = node;
   t->visit = ++p->state.visit;
   t->attempt = 0;
   pawl_detail_drop(t, PAWL_DETAIL_passed);
+  pawl_detail_drop(t, PAWL_DETAIL_host);
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = 0;
   t->entered_us = 0;
@@ -64,6 +66,7 @@ static pawl_code go(pawl_decision *d, int k, int to, int arrived,
     }
     note_time(d, k, node);
     to = -1;
+    MUST(pawl_boundaries_begin(d, k, node, err));
     MUST(pawl_kind_of(d, node)->enter(d, k, node, &to, path, err));
   }
   return PAWL_OK;

@@ -88,6 +88,7 @@ void pawl_token_end(pawl_decision *d, int k, const char *why) {
                pawl_tok(d, k)->state == PAWL_TOKEN_WAITING;
 
   pawl_stop_waiting(d, k, "cancelled");
+  if (!node || node->kind != PAWL_KIND_FORK) pawl_boundaries_leave(d, k);
   if (why) {
     pawl_record *r = pawl_token_record(d, k, "dropped");
     pawl_buf_addz(&r->text, why);

@@ -63,11 +63,17 @@ static void read_json(pawl_str token, const char *name, pawl_buf *out) {
 
 static void enter_again(pawl_decision *d, int k) {
   pawl_token *t = pawl_tok(d, k);
-  pawl_detail_keep(t, PAWL_DETAIL_STAYS);
+  pawl_detail_keep(t, (PAWL_DETAIL_STAYS & ~(1u << PAWL_DETAIL_guarded)) |
+                          1u << PAWL_DETAIL_host);
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = t->entered_us = 0;
   t->visit = ++d->plan.state.visit;
   t->changed = 1;
+}
+
+/* Is it a boundary with a time, which goes on with what it is on? */
+static int is_timed(const pawl_token *t, const pawl_node *node) {
+  return pawl_detail_of(t)->host && node->kind == PAWL_KIND_TIMER;
 }
 
 /* What waited for siblings or items waits on, until the time it had;
@@ -102,7 +108,7 @@ static void restore(pawl_decision *d, pawl_str one) {
   t->changed = 1;
   node = pawl_tok_node(d, p->state.tokens.n - 1);
   if (pawl_json_get(one, "waiting", &value) && value.at[0] == 't' && node &&
-      pawl_kind_of(d, node)->gathers) {
+      (pawl_kind_of(d, node)->gathers || is_timed(t, node))) {
     t->state = PAWL_TOKEN_WAITING;
     t->due_us = pawl_json_get_int(one, "due", 0);
     t->entered_us = pawl_json_get_int(one, "entered", 0);
@@ -133,6 +139,7 @@ void pawl_stopped_restore(pawl_decision *d) {
   for (pawl_json_iter it = {0}; pawl_json_walk(tokens, &it);)
     restore(d, it.value);
   for (int k = 0; k < d->plan.state.tokens.n; k++) restore_each(d, k);
+  pawl_boundaries_restore(d);
   if (!pawl_json_get(stopped, "joined", &joined)) joined.len = 0;
   pawl_joined_read(d->world, joined, &d->plan.state.joined);
   pawl_buf_clear(&d->plan.state.stopped);

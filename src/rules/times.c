@@ -66,7 +66,8 @@ static int by_time(const void *a, const void *b) {
 
 static int is_over(const pawl_token *t, int64_t before_us, int32_t except) {
   return t->state == PAWL_TOKEN_WAITING && t->due_us &&
-         t->due_us < before_us && t->no != except;
+         t->due_us < before_us &&
+         (!except || (t->no != except && pawl_detail_of(t)->host != except));
 }
 
 static void end_wait(pawl_decision *d, int k) {
@@ -76,7 +77,8 @@ static void end_wait(pawl_decision *d, int k) {
   if (!node || !pawl_kind_of(d, node)->time_out) return;
   assert(pawl_tok(d, k)->state == PAWL_TOKEN_WAITING);
   pawl_order_note(d, k, pawl_tok(d, k)->due_us);
-  if (node->kind != PAWL_KIND_TIMER) d->plan.needs_latch = 1; /* rule 6 */
+  if (node->kind != PAWL_KIND_TIMER || node->host >= 0)
+    d->plan.needs_latch = 1; /* rule 6 */
   pawl_kind_of(d, node)->time_out(d, k, node);
   pawl_joins_race(d);
 }

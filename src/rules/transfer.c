@@ -10,7 +10,9 @@
  *   task     stays, with its form, under the node's new name
  *   call     its child stays; the timeout is the new one
  *   each     its items stay; window and timeout are the new ones
- *   join     what has come has come; what has fired stays so */
+ *   join     what has come has come; what has fired stays so
+ *   boundary as a timer or wait, on the same node; it ends where there is none
+ *            any more, and a new one is for the next that comes there */
 #include <assert.h>
 
 #include "machine.h"
@@ -122,12 +124,22 @@ void pawl_version_check(pawl_decision *d, const pawl_crossing *c,
   if (why->failed) d->plan.failed = 1;
 }
 
+/* A boundary that the other version has not. */
+static int is_lost(const pawl_decision *d, const pawl_crossing *c,
+                   const pawl_token *t) {
+  return pawl_detail_of(t)->host && !node_of(c->to, across(d, c, t->node));
+}
+
 void pawl_version_change(pawl_decision *d, const pawl_crossing *c) {
   pawl_plan *p = &d->plan;
 
   for (int k = 0; k < p->state.tokens.n; k++) {
     const pawl_node *was = node_of(c->from, pawl_tok(d, k)->node), *is;
     if (!pawl_tok_live(d, k)) continue;
+    if (is_lost(d, c, pawl_tok(d, k))) {
+      pawl_token_end(d, k, NULL);
+      continue;
+    }
     transfer_names(d, c, pawl_tok(d, k));
     is = node_of(c->to, pawl_tok(d, k)->node);
     if (pawl_tok(d, k)->state == PAWL_TOKEN_WAITING && was && is &&

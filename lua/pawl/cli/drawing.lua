@@ -7,6 +7,7 @@ local drawing = {}
 ---@field to string
 ---@field label? string
 ---@field error? boolean  an error's way
+---@field beside? boolean  to a boundary
 
 ---- what is drawn, in either form --------------------------------------------
 
@@ -39,6 +40,26 @@ local function edges(node)
   end
   add(node.next, false, node.order)
   add(node.on_error, true)
+  return out
+end
+
+--- Whose boundaries each node has, by its name.
+local function boundaries(graph)
+  local on = {}
+  for _, node in ipairs(graph.nodes) do
+    if node.on then
+      on[node.on] = on[node.on] or {}
+      table.insert(on[node.on], { to = node.name, beside = true,
+        label = node.interrupt and "interrupts" or nil })
+    end
+  end
+  return on
+end
+
+--- All of a node's edges: those to its boundaries are the last.
+local function all_edges(node, on)
+  local out = edges(node)
+  for _, edge in ipairs(on[node.name] or {}) do out[#out + 1] = edge end
   return out
 end
 
@@ -118,9 +139,10 @@ function drawing.mermaid(graph, marks)
       state and ":::" .. state or "")
   end
   out[#out + 1] = ("  begin(( )) --> %s"):format(ids[graph.start] or "n1")
+  local on = boundaries(graph)
   for _, node in ipairs(graph.nodes) do
-    for _, edge in ipairs(edges(node)) do
-      local arrow = edge.error and "-.->" or "-->"
+    for _, edge in ipairs(all_edges(node, on)) do
+      local arrow = edge.beside and "-.-" or edge.error and "-.->" or "-->"
       local label = edge.label
         and ("|\"%s\"|"):format(escape_mermaid(edge.label)) or ""
       out[#out + 1] = ("  %s %s%s %s"):format(ids[node.name], arrow, label,
@@ -166,6 +188,9 @@ local function dot_edge(node, edge)
     attributes[#attributes + 1] = "label=" .. quote_dot(edge.label)
   end
   if edge.error then attributes[#attributes + 1] = "style=dashed" end
+  if edge.beside then
+    attributes[#attributes + 1] = "style=dotted, dir=none"
+  end
   return ("  %s -> %s%s;"):format(quote_dot(node.name), quote_dot(edge.to),
     #attributes > 0 and " [" .. table.concat(attributes, ", ") .. "]" or "")
 end
@@ -194,9 +219,10 @@ function drawing.dot(graph, marks)
     "  \"\" [shape=point];",
     ("  \"\" -> %s;"):format(quote_dot(graph.start)),
   }
+  local on = boundaries(graph)
   for _, node in ipairs(graph.nodes) do
     out[#out + 1] = dot_node(node, marks and marks[node.name])
-    for _, edge in ipairs(edges(node)) do
+    for _, edge in ipairs(all_edges(node, on)) do
       out[#out + 1] = dot_edge(node, edge)
     end
   end

@@ -1,4 +1,5 @@
 --- call: starts another workflow, and waits for its end.
+local boundary = require "pawl.boundary"
 local shape = require "pawl.shape"
 local words = require "pawl.words"
 
@@ -16,6 +17,11 @@ local words = require "pawl.words"
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what the child did
 ---@field retry? table|integer|false  when it fails, as a step; default: once
 ---@field on_error? table<string, string>  by error code; "*" any other
+---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
+---                              time, while it stands there: `{ after=, every=,
+---                              at=, run=, next=, interrupt=, name= }`
+---@field on_event? pawl.BoundaryEvent|pawl.BoundaryEvent[]  the same of events:
+---                              `{ event=, key=, match=, answer=, into=, ... }`
 
 ---@class pawl.Workflow
 ---@field call fun(self: pawl.Workflow, name: string, options: pawl.CallOptions): pawl.Workflow
@@ -42,6 +48,8 @@ return {
     undo = shape.handler,
     retry = shape.retry,
     on_error = shape.on_error,
+    on_timer = boundary.on_timer,
+    on_event = boundary.on_event,
   },
   needs = { { "workflow", 'workflow = "order.ship"' } },
   follows = true,

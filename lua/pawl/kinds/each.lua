@@ -1,6 +1,7 @@
 --- each: one branch, or one child, for each item of a list. A branch ends its
 --- item by leading back to the each; ctx.token.data holds its `item` and
 --- `index`.
+local boundary = require "pawl.boundary"
 local problem = require "pawl.problem"
 local shape = require "pawl.shape"
 local words = require "pawl.words"
@@ -20,6 +21,11 @@ local words = require "pawl.words"
 ---@field timeout? number|string  how long it waits for all of them
 ---@field into? string  the variable that takes the results, in order
 ---@field on_error? table<string, string>  by error code; "*" any other
+---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
+---                              time, while it stands there: `{ after=, every=,
+---                              at=, run=, next=, interrupt=, name= }`
+---@field on_event? pawl.BoundaryEvent|pawl.BoundaryEvent[]  the same of events:
+---                              `{ event=, key=, match=, answer=, into=, ... }`
 
 ---@class pawl.Workflow
 ---@field each fun(self: pawl.Workflow, name: string, options: pawl.EachOptions): pawl.Workflow
@@ -47,6 +53,8 @@ return {
     timeout = shape.limit,
     into = shape.name,
     on_error = shape.on_error,
+    on_timer = boundary.on_timer,
+    on_event = boundary.on_event,
   },
   needs = { { "items", "items = function(ctx) return ctx.vars.list end" } },
   follows = true,

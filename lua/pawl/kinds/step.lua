@@ -1,4 +1,5 @@
 --- step: runs a handler.
+local boundary = require "pawl.boundary"
 local shape = require "pawl.shape"
 
 ---@class pawl.StepOptions
@@ -19,6 +20,11 @@ local shape = require "pawl.shape"
 ---                              records the step
 ---@field durability? "every"|"grouped"|"save"  when what it did is on disk; as
 ---                              the workflow says
+---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
+---                              time, while it stands there: `{ after=, every=,
+---                              at=, run=, next=, interrupt=, name= }`
+---@field on_event? pawl.BoundaryEvent|pawl.BoundaryEvent[]  the same of events:
+---                              `{ event=, key=, match=, answer=, into=, ... }`
 
 ---@class pawl.Retry
 ---@field max? integer           attempts in all
@@ -46,6 +52,8 @@ return {
     timeout = shape.limit,
     transactional = shape.boolean,
     durability = shape.durability,
+    on_timer = boundary.on_timer,
+    on_event = boundary.on_event,
   },
   needs = { { "run", "run = function(ctx) ... end" } },
   follows = true,

@@ -1,4 +1,5 @@
 --- task: waits for somebody to do something.
+local boundary = require "pawl.boundary"
 local problem = require "pawl.problem"
 local shape = require "pawl.shape"
 local words = require "pawl.words"
@@ -33,6 +34,11 @@ local fail = problem.fail
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what was done
 ---@field retry? table|integer|false  when it fails, as a step; default: once
 ---@field on_error? table<string, string>  by error code; "*" any other
+---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
+---                              time, while it stands there: `{ after=, every=,
+---                              at=, run=, next=, interrupt=, name= }`
+---@field on_event? pawl.BoundaryEvent|pawl.BoundaryEvent[]  the same of events:
+---                              `{ event=, key=, match=, answer=, into=, ... }`
 
 ---@class pawl.EscalateOptions
 ---@field user? string|string[]
@@ -221,6 +227,8 @@ return {
     next = shape.next,
     on_error = shape.on_error,
     retry = shape.retry,
+    on_timer = boundary.on_timer,
+    on_event = boundary.on_event,
   },
   needs = { { "title", 'title = "Approve the order"' } },
   follows = true,

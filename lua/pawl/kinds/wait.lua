@@ -1,5 +1,5 @@
 --- wait: waits for an event.
-local problem = require "pawl.problem"
+local boundary = require "pawl.boundary"
 local shape = require "pawl.shape"
 local words = require "pawl.words"
 
@@ -19,19 +19,14 @@ local words = require "pawl.words"
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what the event brought about
 ---@field retry? table|integer|false  when it fails, as a step; default: once
 ---@field on_error? table<string, string>  by error code; "*" any other
+---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
+---                              time, while it stands there: `{ after=, every=,
+---                              at=, run=, next=, interrupt=, name= }`
+---@field on_event? pawl.BoundaryEvent|pawl.BoundaryEvent[]  the same of events:
+---                              `{ event=, key=, match=, answer=, into=, ... }`
 
 ---@class pawl.Workflow
 ---@field wait fun(self: pawl.Workflow, name: string, options: pawl.WaitOptions): pawl.Workflow
-
---- Where it is looked up, or what works it out.
-local function is_key(value, what)
-  if shape.is_called(value) then return value end
-  if type(value) ~= "string" then
-    problem.fail([["order_id", or function(ctx) ... end]],
-      "%s must be a name or a function, not %s", what, problem.given(value))
-  end
-  return shape.name(value, what)
-end
 
 --- The command that would do it; of a pattern the last word is open.
 local function signal_command(w, id)
@@ -61,7 +56,7 @@ return {
   fields = {
     event = shape.pattern,
     next = shape.next,
-    key = is_key,
+    key = shape.event_key,
     match = shape.handler,
     answer = shape.handler,
     timeout = shape.limit,
@@ -69,6 +64,8 @@ return {
     undo = shape.handler,
     retry = shape.retry,
     on_error = shape.on_error,
+    on_timer = boundary.on_timer,
+    on_event = boundary.on_event,
   },
   needs = { { "event", 'event = "payment.*"' } },
   follows = true,

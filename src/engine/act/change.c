@@ -230,6 +230,14 @@ static void tell_places(const pawl_places *p, pawl_error *err) {
   if (p->n) pawl_error_hint(err, "it stands at %s", text);
 }
 
+/* A boundary is not meant: it goes with what it is on. */
+static int count_places(const pawl_places *p) {
+  int n = 0;
+
+  for (int i = 0; i < p->n; i++) n += !p->at[i].beside;
+  return n;
+}
+
 /* Where several tokens live, moving "the" token would be a guess: so it has to
  * be named. */
 static pawl_code check_token(const change *c, const subject *s,
@@ -237,12 +245,12 @@ static pawl_code check_token(const change *c, const subject *s,
   int64_t no = 0;
 
   if (!c->token.at) {
-    if (c->kind != MOVE || p->n == 1) return PAWL_OK;
+    if (c->kind != MOVE || count_places(p) == 1) return PAWL_OK;
     pawl_fail(err, PAWL_CONFLICT,
               p->n ? "instance %s stands in %d places: say which `token` to "
                      "move"
                    : "instance %s stands nowhere yet",
-              pawl_id_text_of(&s->id).at, p->n);
+              pawl_id_text_of(&s->id).at, count_places(p));
     tell_places(p, err);
     return PAWL_CONFLICT;
   }

@@ -124,8 +124,10 @@ out:
   return rc;
 }
 
-/* Without forks an item is one token, and what that has begun ends with it. */
+/* Without forks and boundaries an item is one token, and what that has begun
+ * ends with it. */
 static int may_have_siblings(const pawl_decision *d) {
+  if (d->def->has_boundaries) return 1;
   for (int i = 0; i < d->def->nnodes; i++)
     if (d->def->nodes[i].kind == PAWL_KIND_FORK) return 1;
   return 0;

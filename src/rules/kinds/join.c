@@ -249,6 +249,7 @@ static void fire(pawl_decision *d, const gathering *g) {
     if (lives_in(d, g->fork)) mark(d, g);
   /* rule 6: `all` fires on what is stored; a race is decided on the latest */
   if (expect) d->plan.needs_latch = 1;
+  if (!g->join->join_stays) pawl_boundaries_close(d, g->fork);
   pawl_leave_by(d, k, g->join->next[0].to, record);
 }
 
@@ -446,9 +447,11 @@ void pawl_joins_settle(pawl_decision *d) {
     unreachable(d, &g, -1);
   }
   forget_marks(d);
+  pawl_boundaries_settle(d);
 }
 
 void pawl_joins_race(pawl_decision *d) {
+  if (!d->plan.raced) return;
   while (d->plan.raced && !pawl_is_over(d)) {
     const pawl_token_list *all = &d->plan.state.tokens;
     const pawl_token *t =
@@ -456,6 +459,7 @@ void pawl_joins_race(pawl_decision *d) {
     d->plan.raced = 0;
     if (t) (void)settle_at(d, (int)(t - all->at));
   }
+  if (!pawl_is_over(d)) pawl_boundaries_settle(d);
 }
 
 /* ---- arriving ---- */

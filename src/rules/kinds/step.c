@@ -75,6 +75,10 @@ void pawl_step_enter(pawl_decision *d, int k, int at) {
   const pawl_node *node = &d->def->nodes[at];
   pawl_error err; /* of several KB: whoever fails fills it */
 
+  if (pawl_boundaries_begin(d, k, node, &err) != PAWL_OK) {
+    pawl_fail_token(d, k, &err, 0);
+    return;
+  }
   d->plan.state.node = node->name;
   d->running_token = pawl_tok(d, k)->no;
   pawl_decision_trace(d, node->name, pawl_kind_name(node->kind), -1, NULL, "",

@@ -16,11 +16,39 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   return PAWL_OK;
 }
 
+/* The next time that has not passed: what was missed is made up for once. */
+static int64_t next_time(int64_t due_us, int64_t every_us, int64_t now) {
+  const int64_t next = pawl_time_after(due_us, every_us);
+
+  if (next > now) return next;
+  return pawl_time_after(now, every_us - (now - next) % every_us);
+}
+
+/* The token that goes on as it fires; -1: none does. */
+static int fired(pawl_decision *d, int k, const pawl_node *node) {
+  const int64_t due = pawl_tok(d, k)->due_us, now = pawl_decision_now(d);
+  pawl_error err;
+
+  if (node->host >= 0 && node->interrupts) pawl_boundary_interrupt(d, k);
+  if (node->every_us < 0) return k;
+  if (pawl_spend(d, PAWL_QUOTA_TIMERS, 1, &err) != PAWL_OK) {
+    pawl_fail_token(d, k, &err, 0);
+    return -1;
+  }
+  const int lane = pawl_boundary_lane(d, k);
+  if (lane >= 0) pawl_stand(d, k, next_time(due, node->every_us, now));
+  return lane;
+}
+
 static void fire(pawl_decision *d, int k, const pawl_node *node) {
   pawl_record *r = pawl_token_record(d, k, "timer");
+  const int record = d->plan.nrecords - 1;
+
   r->due_us = pawl_tok(d, k)->due_us;
   d->plan.outcome = "fired";
-  pawl_leave(d, k, node->next[0].to);
+  k = fired(d, k, node);
+  if (k < 0) return;
+  pawl_leave_by(d, k, node->next[0].to, record);
   pawl_trace_wait(d, k, node);
 }
 

@@ -248,6 +248,37 @@ static reception ask_answer(pawl_decision *d, int k, const pawl_node *node,
   return RECEIVED;
 }
 
+/* Its row's index in the plan. */
+static int record_event(pawl_decision *d, int k, const pawl_node *node,
+                        const pawl_letter *l, pawl_str data) {
+  pawl_record *r = pawl_token_record(d, k, "received");
+
+  pawl_buf_adds(&r->text, pawl_buf_str(&l->name));
+  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
+  if (node->nnext > 1) pawl_buf_addz(&r->transition, "received");
+  r->due_us = pawl_tok(d, k)->due_us;
+  pawl_take_output(d, node, r, data);
+  note_event(r, l);
+  return d->plan.nrecords - 1;
+}
+
+/* The token that goes on with an event; -1: none does. A boundary that begins
+ * a lane waits on, and there may be more for it. */
+static int received(pawl_decision *d, int k, const pawl_node *node) {
+  pawl_token *t;
+
+  if (pawl_node_is_lane(node)) {
+    pawl_look_again(d);
+    return pawl_boundary_lane(d, k);
+  }
+  pawl_stop_waiting(d, k, NULL);
+  t = pawl_tok(d, k);
+  pawl_detail_drop(t, PAWL_DETAIL_key);
+  pawl_asked_clear(t);
+  if (node->host >= 0) pawl_boundary_interrupt(d, k);
+  return k;
+}
+
 /* `why`: it was refused. */
 static reception receive(pawl_decision *d, int k, const pawl_node *node,
                          const pawl_letter *l, pawl_str event, pawl_buf *why) {
@@ -265,23 +296,14 @@ static reception receive(pawl_decision *d, int k, const pawl_node *node,
   }
   const reception how = ask_answer(d, k, node, l, event, why);
   if (how != RECEIVED) return how;
-  pawl_token *t = pawl_tok(d, k);
-  pawl_record *r = pawl_token_record(d, k, "received");
   if (to < 0) to = pawl_node_next(node, "received", 8);
-  pawl_buf_adds(&r->text, pawl_buf_str(&l->name));
-  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
-  if (node->nnext > 1) pawl_buf_addz(&r->transition, "received");
-  r->due_us = t->due_us;
-  pawl_take_output(d, node, r, data);
-  note_event(r, l);
-  pawl_stop_waiting(d, k, NULL);
-  t = pawl_tok(d, k);
-  pawl_buf_set(&t->event, event);
-  pawl_detail_drop(t, PAWL_DETAIL_key);
-  pawl_asked_clear(t);
+  const int record = record_event(d, k, node, l, data);
+  k = received(d, k, node);
+  if (k < 0) return RECEIVED;
+  pawl_buf_set(&pawl_tok(d, k)->event, event);
   d->plan.outcome = "received";
   pawl_order_note(d, k, l->received_us);
-  pawl_leave(d, k, to);
+  pawl_leave_by(d, k, to, record);
   pawl_trace_wait(d, k, node);
   return RECEIVED;
 }

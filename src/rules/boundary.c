@@ -1,0 +1,134 @@
+/* Boundaries: timers and waits that stand beside a node for as long as its
+ * token does, each a token of its own in the same forks.
+ *
+ *   O5 a boundary lives as long as what it is on: it ends as that token leaves
+ *      its node or ends; on a fork, as its join fires for it, or nobody is
+ *      left inside.
+ *   O6 one that interrupts goes on in place of that token, which is dropped
+ *      with all that is inside of it. Any other begins a lane: a token that
+ *      goes its own way, and ends at a finish.
+ *   O7 in one visit of a node each is begun once, also where the node is tried
+ *      again. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "machine.h"
+
+/* ---- begun ---- */
+
+static void begin_one(pawl_decision *d, int k, int at) {
+  const int32_t host = pawl_tok(d, k)->no;
+  const int boundary = pawl_token_new(d, k);
+
+  if (boundary < 0) return;
+  pawl_token *t = pawl_tok(d, boundary);
+  t->previous = t->node;
+  t->node = d->def->nodes[at].name;
+  t->visit = ++d->plan.state.visit;
+  t->entered_us = 0;
+  pawl_detail_set(t, PAWL_DETAIL_host, host);
+  pawl_error later; /* it is told when that is tried again */
+  (void)pawl_enter(d, boundary, NULL, &later);
+}
+
+pawl_code pawl_boundaries_begin(pawl_decision *d, int k, const pawl_node *node,
+                                pawl_error *err) {
+  if (!node->nbeside || pawl_detail_of(pawl_tok(d, k))->guarded)
+    return PAWL_OK; /* O7 */
+  MUST(pawl_tokens_bear(d, node->nbeside, err));
+  pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_guarded, 1);
+  for (int i = 0; i < node->nbeside; i++) begin_one(d, k, node->beside[i]);
+  return PAWL_OK;
+}
+
+/* ---- ended ---- */
+
+void pawl_boundaries_close(pawl_decision *d, int32_t host) {
+  if (!d->def || !d->def->has_boundaries) return;
+  for (int k = 0; k < d->plan.state.tokens.n; k++)
+    if (pawl_tok_live(d, k) && pawl_detail_of(pawl_tok(d, k))->host == host)
+      pawl_token_end(d, k, NULL);
+}
+
+void pawl_boundaries_leave(pawl_decision *d, int k) {
+  if (!pawl_detail_of(pawl_tok(d, k))->guarded) return;
+  pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_guarded);
+  pawl_boundaries_close(d, pawl_tok(d, k)->no); /* O5 */
+}
+
+static int lives(pawl_decision *d, int32_t host) {
+  const pawl_token *t = pawl_tokens_find(&d->plan.state.tokens, host);
+  pawl_inside in = pawl_inside_fork(d, host);
+  int k;
+
+  if (t && pawl_token_is_live(t->state)) return 1;
+  while ((k = pawl_inside_next(d, &in)) >= 0)
+    if (pawl_tok_live(d, k) && pawl_token_is_in(pawl_tok(d, k), host))
+      return 1;
+  return 0;
+}
+
+void pawl_boundaries_settle(pawl_decision *d) {
+  if (!d->def->has_boundaries) return;
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    const int64_t host = pawl_detail_of(pawl_tok(d, k))->host;
+    if (host && pawl_tok_live(d, k) && !lives(d, (int32_t)host))
+      pawl_token_end(d, k, NULL);
+  }
+}
+
+/* ---- it has come to pass ---- */
+
+/* O6: it has no host any more as it drops that, or it would end with it. */
+void pawl_boundary_interrupt(pawl_decision *d, int k) {
+  pawl_token_list *all = &d->plan.state.tokens;
+  const int32_t host = (int32_t)pawl_detail_of(pawl_tok(d, k))->host;
+  pawl_buf why = {.alloc = d->alloc};
+
+  assert(host);
+  pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_host);
+  pawl_buf_addf(&why, "interrupted by \"%s\"", pawl_tok(d, k)->node);
+  const pawl_token *t = pawl_tokens_find(all, host);
+  if (why.failed)
+    d->plan.failed = 1;
+  else if (t && pawl_token_is_live(t->state))
+    pawl_token_end(d, (int)(t - all->at), why.at);
+  else
+    pawl_drop_scope(d, host, why.at);
+  pawl_boundaries_close(d, host); /* of a fork */
+  pawl_buf_deinit(&why);
+}
+
+int pawl_boundary_lane(pawl_decision *d, int k) {
+  char newest[32];
+  pawl_error err;
+
+  if (pawl_tokens_bear(d, 1, &err) != PAWL_OK) {
+    pawl_fail_token(d, k, &err, 0);
+    return -1;
+  }
+  const int lane = pawl_token_new(d, k);
+  if (lane < 0) return lane;
+  snprintf(newest, sizeof newest, "[%" PRId64 "]", pawl_record_seq(d));
+  pawl_detail_put(pawl_tok(d, lane), PAWL_DETAIL_from, pawl_strz(newest));
+  pawl_token *t = pawl_tok(d, k); /* it stands on, in another visit */
+  t->visit = ++d->plan.state.visit;
+  t->entered_us = pawl_decision_now(d);
+  t->changed = 1;
+  return lane;
+}
+
+/* ---- one that has failed comes back ---- */
+
+/* A fork's, and an each's, stand on as that does; all others are begun again
+ * with their node. */
+void pawl_boundaries_restore(pawl_decision *d) {
+  pawl_token_list *all = &d->plan.state.tokens;
+
+  for (int k = 0; k < all->n; k++) {
+    const int32_t host = (int32_t)pawl_detail_of(&all->at[k])->host;
+    const pawl_token *t = host ? pawl_tokens_find(all, host) : NULL;
+    if (t && t->state == PAWL_TOKEN_ACTIVE) pawl_token_end(d, k, NULL);
+  }
+}
