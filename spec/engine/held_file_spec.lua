@@ -1,8 +1,11 @@
 --- A SQLite file that somebody else holds for a while: how long a call waits
 --- for that, and what becomes of what could not be stored.
 local kit = require "spec.engine.kit"
+local emitted = require "spec.support.emitted"
 local pawl = require "pawl"
+local process = require "spec.support.process"
 local system = require "system"
+local tmp = require "spec.support.tmp"
 
 local function timed(call)
   local began = system.monotime()
@@ -146,6 +149,50 @@ kit.describe("an engine that never waits for others", function(backend)
     store:rollback()
     assert(engine:run())
     assert.equal(1, #assert(engine:list { status = "completed" }))
+  end)
+
+  --- Another process that holds it most of the time, for so long each.
+  local function contended(url, seconds, body)
+    local ready = tmp.path "ready"
+    local path = tmp.file("hold.sql", ".timeout 5000\n" .. (
+      "begin immediate;\n.shell touch %s && sleep %g\ncommit;\n"
+      .. ".shell sleep 0.01\n"):format(ready, seconds):rep(400))
+    local child = process.start { "sqlite3", "-init", path, url, "select 1" }
+    assert(process.poll(10, function() return os.rename(ready, ready) end))
+    body()
+    child:kill "KILL"
+    child:wait(10)
+  end
+
+  it("waits anew in each round of a relay, which may take for ever",
+    function()
+      local engine, _, _, url = emitted.filled(backend, 12, 1, { busy = 0.6 })
+      local got = emitted.receiver(function()
+        system.sleep(0.05)
+        return true
+      end)
+      finally(process.stop_all)
+      contended(url, 0.15, function()
+        local before = engine:count().waited
+        assert.equal(12,
+          emitted.relay(engine, got.publish, { batch = 1 }).published)
+        assert.is_true(engine:count().waited - before > 0.6)
+      end)
+    end)
+
+  it("waits anew for each instance that is imported", function()
+    local other, _, ids = emitted.filled(backend, 2500, 1)
+    local lines = {}
+    for i, id in ipairs(ids) do lines[i] = assert(other:export(id)) end
+    local engine, _, url = backend.fresh { busy = 0.2 }
+    assert(engine:load(kit.one()))
+    finally(process.stop_all)
+    contended(url, 0.05, function()
+      local before = engine:count().waited
+      local told = assert(engine:import(table.concat(lines)))
+      assert.equal(2500, #told.imported)
+      assert.is_true(engine:count().waited - before > 0.2)
+    end)
   end)
 
   it("opens no store that is held, nor waits for it", function()

@@ -624,6 +624,7 @@ static pawl_code store_instance(reading *r, pawl_error *err) {
   int tries = 0, is_there = 0;
   pawl_code rc;
 
+  if (!r->back) pawl_store_call(r->e->store); /* each by itself */
   MUST(make_room(r, err));
   do rc = store_once(r, &is_there, err);
   while (pawl_store_may_repeat(rc, &tries));

@@ -635,6 +635,7 @@ static pawl_code go_round(pawl_engine *e, pawl_error *err) {
 
   l->stored_mono_us = pawl_clock_mono();
   do {
+    pawl_store_call(e->store); /* it may go on for as long as there is more */
     earn(l);
     MUST(store_all(e, err)); /* what the call before could not */
     MUST(fill(e, err));
