@@ -51,8 +51,8 @@ kit.describe("the pace of housekeeping", function(backend)
     return report.rested_us
   end
 
-  it("works a tenth of its time beside instances that go on", function()
-    assert.is_true(pruned({}, 1) >= 9 * 20000)
+  it("works a twentieth of its time beside instances that go on", function()
+    assert.is_true(pruned({}, 1) >= 19 * 20000)
   end)
 
   it("never rests where nothing has happened lately", function()
