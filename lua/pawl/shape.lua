@@ -59,6 +59,24 @@ function shape.count(value, what)
   return value
 end
 
+--- Of many: so many, or "10%" of them; as src/defs/node.c reads it.
+function shape.share(value, what)
+  local example = 'tolerate = 3, or tolerate = "10%"'
+  if type(value) ~= "string" then
+    if math.type(value) ~= "integer" then
+      must_be("an integer or a share", value, what, example)
+    end
+    return shape.count(value, what)
+  end
+  local percent = tonumber(value:match "^(%d+)%%$"
+    or value:match "^(%d+%.%d%d?)%%$")
+  if not percent or #value > 10 or percent <= 0 or percent > 100 then
+    fail(example, "%s cannot be %s", what,
+      problem.given(value))
+  end
+  return value
+end
+
 --- A number from `low` on, up to `high`.
 function shape.number(low, high)
   return function(value, what)

@@ -155,6 +155,11 @@ static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
     case PAWL_HANDLER_MATCH:
       w->result.truth = w->calm || pick(w, 2);
       return PAWL_OK;
+    case PAWL_HANDLER_ENOUGH:
+      if (rarely(w, 30)) return pawl_fail(err, PAWL_SCRIPT, "who knows");
+      w->result.truth = pick(w, 3) == 0;
+      if (pick(w, 2)) say(w, "3");
+      return PAWL_OK;
     case PAWL_HANDLER_KEY:
       say(w, "\"k1\"");
       return PAWL_OK;
@@ -236,6 +241,10 @@ static void add_fork(graph *g, int depth, const char *next, char first[16]) {
 }
 
 static void add_each(graph *g, int depth, const char *next, char first[16]) {
+  static const char *const allows[] = {
+      "\"on_failure\":\"stop\"", "\"on_failure\":\"collect\"",
+      "\"tolerate\":1", "\"tolerate\":\"34%\",\"enough\":true",
+      "\"on_failure\":\"collect\",\"enough\":true"};
   char inner[16];
 
   name_node(g, first);
@@ -248,9 +257,8 @@ static void add_each(graph *g, int depth, const char *next, char first[16]) {
     pawl_buf_addf(&g->text, ",\"items\":true,\"branch\":\"%s\"", inner);
   }
   pawl_buf_addf(&g->text,
-                ",\"into\":\"all\",\"on_failure\":\"%s\",\"window\":%d,"
-                "\"next\":\"%s\"}",
-                pick(g->w, 2) ? "stop" : "collect", 1 + pick(g->w, 3), next);
+                ",\"into\":\"all\",%s,\"window\":%d,\"next\":\"%s\"}",
+                allows[pick(g->w, 5)], 1 + pick(g->w, 3), next);
 }
 
 static void add_choice(graph *g, int depth, const char *next, char first[16]) {
@@ -579,10 +587,13 @@ static void load_items(const model *m, pawl_decision *d) {
     while (pawl_json_each(pawl_strz(m->items[i]), &it, &key, &one))
       done += m->results[i][n++] != NULL;
     it.at = 0;
+    const pawl_token *t = stored_token(d, m->eaches.at[i].token);
+    int through = done == n || (t && pawl_detail_of(t)->enough);
     for (int64_t no = 0; no < n; no++) {
+      const char *result = m->results[i][no];
       (void)pawl_json_each(pawl_strz(m->items[i]), &it, &key, &one);
-      add_item(d, &m->eaches.at[i], no,
-               done == n ? pawl_strz(m->results[i][no]) : one);
+      if (through) one = pawl_strz(result ? result : "null");
+      add_item(d, &m->eaches.at[i], no, one);
     }
   }
 }

@@ -654,6 +654,20 @@ describe("an error of the builder", function()
     refuses("each \"e\" has no 'items'",
       "items = function(ctx) return ctx.vars.list end",
       function() o:each("e", { next = "z", branch = "a" }) end)
+    for _, wrong in ipairs { "10", "0%", "0.00%", "101%", "1.%", ".5%",
+      "1.234%", "ten", " 1%", "1e1%" } do
+      refuses("'tolerate' of each \"e\" cannot be",
+        'tolerate = 3, or tolerate = "10%"',
+        each { branch = "a", tolerate = wrong })
+    end
+    refuses("'tolerate' of each \"e\" must be at least 1", nil,
+      each { branch = "a", tolerate = 0 })
+    refuses("'tolerate' of each \"e\" must be an integer or a share",
+      'tolerate = 3, or tolerate = "10%"',
+      each { branch = "a", tolerate = 1.5 })
+    refuses("each \"e\" has both 'tolerate' and 'on_failure'",
+      "keep one of them",
+      each { branch = "a", tolerate = 1, on_failure = "stop" })
     refuses("'window' of each \"e\" must be at least 1", nil,
       each { branch = "a", window = 0 })
   end)

@@ -304,6 +304,10 @@ local function draw_each(pen, to)
     items = random:between(0, 5), window = random:upto(3),
     on_failure = random:pick { "stop", "collect" },
     into = random:chance(60) or nil })
+  if random:chance(25) then
+    node.on_failure, node.tolerate = nil, random:pick { 1, 2, "25%", "60%" }
+  end
+  if random:chance(25) then node.enough = random:between(1, 3) end
   if pen.nflows > 1 and random:chance(40) then
     node.flow = random:between(2, pen.nflows)
     node.parent_end = random:pick { "cancel", "leave" }
@@ -575,7 +579,15 @@ function render.each(node, code)
     branch = node.branch and q(node.branch),
     workflow = node.flow and q(code(node.flow)),
     parent_end = node.parent_end and q(node.parent_end),
-    window = ("%d"):format(node.window), on_failure = q(node.on_failure),
+    window = ("%d"):format(node.window),
+    on_failure = node.on_failure and q(node.on_failure),
+    tolerate = node.tolerate and (type(node.tolerate) == "string"
+      and q(node.tolerate) or ("%d"):format(node.tolerate)),
+    enough = node.enough and ([[function(_, so_far)
+    local sum = so_far.sum or { done = 0 }
+    if not so_far.error then sum.done = sum.done + 1 end
+    return sum.done >= %d, sum
+  end]]):format(node.enough),
     into = node.into and q("got_" .. node.name),
   }
 end

@@ -593,15 +593,26 @@ local function check_undone(one, nodes, flow)
   end
 end
 
---- The results of an each: the items' own, in order.
+--- How many of so many may fail.
+local function most_failed(node, total)
+  local given = node.tolerate
+  if not given then return node.on_failure == "stop" and 0 or total end
+  local percent = type(given) == "string" and tonumber(given:sub(1, -2))
+  return percent and total * percent // 100 or given
+end
+
+--- The results of an each: the items' own, in order, and no more of them than
+--- were enough.
 local function check_each(stage, one, nodes)
   if stage.case.is_wild then return end
   for name, node in pairs(nodes) do
     local results = one.data.variables["got_" .. name]
     if node.kind == "each" and results then
-      local n = 0
+      local n, done, failed = 0, 0, 0
       for i, result in ipairs(results) do
         n = i
+        if type(result) == "table" and result.error then failed = failed + 1
+        elseif result ~= pawl.null then done = done + 1 end
         local no = type(result) == "table" and not result.error
           and (result.index or result.item)
         if no and no ~= i then
@@ -612,6 +623,10 @@ local function check_each(stage, one, nodes)
       if n ~= node.items then
         broken("results are in order", "%s of %s: %d for %d items", name,
           short(one.id), n, node.items)
+      end
+      if done > (node.enough or n) or failed > most_failed(node, n) then
+        broken("enough is enough", "%s of %s: %d done, %d failed of %d", name,
+          short(one.id), done, failed, n)
       end
     end
   end

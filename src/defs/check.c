@@ -314,6 +314,14 @@ static pawl_code check_child(const pawl_def *d, const pawl_node *node,
                           ": `workflow` is not well formed");
 }
 
+static pawl_code check_tolerance(const pawl_def *d, const pawl_node *node,
+                                 pawl_error *err) {
+  if (!node->collect || (!node->tolerate && node->tolerate_share < 0))
+    return PAWL_OK;
+  return pawl_refuse_node(d, node, err, "keep one of them",
+                          ": both `tolerate` and `on_failure`");
+}
+
 static pawl_code check_branch(const pawl_def *d, const pawl_node *node,
                               pawl_error *err) {
   if (!node->branch_name || node->branch >= 0) return PAWL_OK;
@@ -397,6 +405,7 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_child(d, node, err));
   MUST(check_branch(d, node, err));
   MUST(check_boundary(d, node, err));
+  MUST(check_tolerance(d, node, err));
   MUST(check_variable(d, node, "key", node->key, err));
   MUST(check_variable(d, node, "into", node->into, err));
   MUST(check_transitions(d, node, err));

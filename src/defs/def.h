@@ -44,9 +44,10 @@
  *              "input":{...} | true,              call: a value or a handler
  *              "parent_end":"cancel"|"leave",     call, each over children
  *              "items":true,"branch":"measure","window":10,
- *              "on_failure":"stop"|"collect",     each
  *              "on":"approve","interrupt":true,"every":86400000000,
  *                                                 timer, wait: a boundary
+ *              "on_failure":"stop"|"collect","enough":true,
+ *              "tolerate":3 | "2.5%",             each
  *              "status":"failed","terminate":true,"output":true}, ...]}
  *
  * Every duration is in microseconds. Left-out fields have the defaults of
@@ -123,7 +124,8 @@ typedef struct pawl_edge {
   X(FLAG, run, has_run) X(FLAG, undo, has_undo) X(FLAG, at, has_at)         \
   X(FLAG, choose, has_choose) X(FLAG, output, has_output)                   \
   X(FLAG, match, has_match) X(FLAG, answer, has_answer)                     \
-  X(FLAG, prepare, has_prepare) X(FLAG, items, has_items)
+  X(FLAG, prepare, has_prepare) X(FLAG, items, has_items)                   \
+  X(FLAG, enough, has_enough)
 /* clang-format on */
 
 typedef struct pawl_node {
@@ -165,6 +167,8 @@ typedef struct pawl_node {
   /* call, each */
   pawl_str input;     /* call: constant JSON; {NULL, 0}: none, or a handler */
   int branch;         /* each: the first node of a branch; -1: over children */
+  int64_t tolerate;   /* each: so many items may fail; 0: none */
+  int tolerate_share; /* or that part of them, in 1/100 %; -1: not said so */
   int64_t run_avg_us; /* how long its handler takes: kept by the engine */
 } pawl_node;
 
@@ -330,6 +334,9 @@ int pawl_node_may_host(const pawl_node *node);
 static inline int pawl_node_is_lane(const pawl_node *node) {
   return node->host >= 0 && !node->interrupts;
 }
+/* Of so many items of an each, how many may fail by its `tolerate`; -1: it has
+ * none. */
+int64_t pawl_node_tolerates(const pawl_node *node, int64_t total);
 /* Where an error code is routed; -1: nowhere. */
 int pawl_node_on_error(const pawl_node *node, const char *code);
 /* Does it route this very code, rather than any other? */

@@ -310,6 +310,44 @@ static pawl_code read_input(pawl_reader *r, pawl_str object, pawl_node *node) {
       "an object, a list, or true: a handler", &node->input);
 }
 
+/* "2.5%" in hundredths of a percent: up to two digits behind the point, more
+ * than nothing, 100 at most. -1: it is none. */
+static int read_share(pawl_str value) {
+  char text[12], *end;
+  double percent;
+
+  if (value.len < 4 || value.len - 2 >= sizeof text ||
+      pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return -1;
+  pawl_str_copy(text, sizeof text, (pawl_str){value.at + 1, value.len - 2});
+  const size_t len = strlen(text), digits = strspn(text, "0123456789.");
+  const char *point = strchr(text, '.');
+  if (text[0] == '.' || digits != len - 1 || strcmp(text + digits, "%") ||
+      (point && (text + digits - point < 2 || text + digits - point > 3)))
+    return -1;
+  percent = strtod(text, &end);
+  return end == text + digits && percent > 0 && percent <= 100
+             ? (int)(percent * 100 + 0.5)
+             : -1;
+}
+
+int64_t pawl_node_tolerates(const pawl_node *node, int64_t total) {
+  if (node->tolerate_share >= 0) return total * node->tolerate_share / 10000;
+  return node->tolerate ? node->tolerate : -1;
+}
+
+static pawl_code read_tolerate(pawl_reader *r, pawl_str object,
+                               pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "tolerate", &value)) return PAWL_OK;
+  node->tolerate_share = read_share(value);
+  if (node->tolerate_share >= 0 ||
+      (pawl_json_int(value, &node->tolerate) && node->tolerate >= 1))
+    return PAWL_OK;
+  return pawl_reader_wrong(r, "tolerate",
+                           "a number of at least 1, or a share: \"10%\"");
+}
+
 static pawl_code read_durability(pawl_reader *r, pawl_str object,
                                  pawl_node *node) {
   return pawl_reader_durability(r, object, &node->durability);
@@ -346,6 +384,7 @@ static const field FIELDS[] = {{"next", OWN, .read = read_next},
                                {"task", OWN, .read = read_task},
                                {"expect", OWN, .read = read_expect},
                                {"input", OWN, .read = read_input},
+                               {"tolerate", OWN, .read = read_tolerate},
                                {"durability", OWN, .read = read_durability},
                                PAWL_NODE_FIELDS(ROW)};
 enum { NFIELDS = sizeof FIELDS / sizeof *FIELDS };
@@ -406,6 +445,7 @@ static const pawl_node NEW_NODE = {
     .limit_us = -1,
     .branch = -1,
     .host = -1,
+    .tolerate_share = -1,
     .window = 16,
     .after_us = -1,
     .every_us = -1,

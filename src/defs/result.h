@@ -30,7 +30,10 @@
   X(INPUT, "input")     /* call: in `output` the child's input */           \
   X(ITEMS, "items")     /* each: in `output` an array of at most            \
                            PAWL_MAX_ITEMS, up to 16 times the host's        \
-                           max_bytes */
+                           max_bytes */                                     \
+  X(ENOUGH, "enough")   /* each: called with (ctx, so_far); `truth`, and in \
+                           `output` what it is given as so_far.sum when the \
+                           next item has ended */
 /* clang-format on */
 
 typedef enum pawl_handler {

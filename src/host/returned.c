@@ -43,8 +43,9 @@ static pawl_code take_output(pawl_run *run, lua_State *L, int idx) {
   if (lua_isnil(L, idx)) return PAWL_OK;
   return take_value(run, L, idx,
                     run->call->handler == PAWL_HANDLER_INPUT ? "input"
-                    : run->call->handler == PAWL_HANDLER_KEY ? "key"
-                                                             : "output",
+                    : run->call->handler == PAWL_HANDLER_KEY    ? "key"
+                    : run->call->handler == PAWL_HANDLER_ENOUGH ? "sum"
+                                                                : "output",
                     run->host->max_bytes);
 }
 
@@ -151,6 +152,9 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
     case PAWL_HANDLER_MATCH:
       run->result->truth = lua_toboolean(L, idx);
       break;
+    case PAWL_HANDLER_ENOUGH:
+      run->result->truth = lua_toboolean(L, idx);
+      return take_output(run, L, idx + 1);
     case PAWL_HANDLER_UNDO:
       break;
   }

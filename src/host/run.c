@@ -95,6 +95,13 @@ static int body(lua_State *L) {
     nargs = 2;
   }
   lua_pushvalue(L, AT_CTX);
+  if (run->call->handler == PAWL_HANDLER_ENOUGH) {
+    run->caught.rc =
+        pawl_ctx_decode_stored(L, run->call->output, run->caught.err);
+    run->result->no_retry = pawl_catch_is_for_good(run->caught.rc);
+    if (run->caught.rc != PAWL_OK) return 0;
+    nargs = 2;
+  }
   status = lua_pcallk(L, nargs, 2, AT_CATCH, (lua_KContext)run, after);
   return after(L, status, (lua_KContext)run);
 }

@@ -54,8 +54,10 @@
   X(NUMBER, live, 0, 0)  /* those under way, */                              \
   X(NUMBER, done, 0, 0)  /* and those that ended well */                     \
   X(NUMBER, failed, 0, 0) /* or not */                                       \
-  X(FLAG, results, 0, 0) /* all of them have ended: what they gave is to be  \
+  X(FLAG, results, 0, 0) /* none is waited for: what they gave is to be      \
                             read */                                          \
+  X(FLAG, enough, 0, 0)  /* it ends before all of them have */               \
+  X(JSON, sum, 0, 0)     /* what its `enough` keeps of those that have */    \
   X(TEXT, put_off, 0, 0) /* "since:code": the suspension of its workflow     \
                             whose length was added to its times */           \
   X(NUMBER, passed, 0, 0) /* of its attempts, those that failed for what      \

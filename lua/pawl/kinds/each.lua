@@ -18,6 +18,13 @@ local words = require "pawl.words"
 ---@field on_failure? "stop"|"collect"  whether one that fails fails the node,
 ---                              the default, or leaves `{ error = ... }` in
 ---                              its place
+---@field tolerate? integer|string  up to so many may fail, each with
+---                              `{ error = ... }` in its place: 3, or "10%" of
+---                              all; one more fails the node
+---@field enough? fun(ctx: pawl.Ctx, so_far: pawl.SoFar): boolean, any  asked
+---                              when an item has ended: need the others end?
+---                              What it returns behind that is `so_far.sum`
+---                              when the next one has
 ---@field timeout? number|string  how long it waits for all of them
 ---@field into? string  the variable that takes the results, in order
 ---@field on_error? table<string, string>  by error code; "*" any other
@@ -27,10 +34,25 @@ local words = require "pawl.words"
 ---@field on_event? pawl.BoundaryEvent|pawl.BoundaryEvent[]  the same of events:
 ---                              `{ event=, key=, match=, answer=, into=, ... }`
 
+--- What is known when an item has ended, and others have not.
+---@class pawl.SoFar
+---@field total integer      items in all
+---@field done integer       of them, those that ended well
+---@field failed integer     and those that failed
+---@field under_way integer  and those that have begun
+---@field index integer      the one that has just ended: its place in the list
+---@field result? any        what it gave
+---@field error? { code: string, message: string }  or why it failed
+---@field sum? any           what `enough` returned last, behind its verdict
+
 ---@class pawl.Workflow
 ---@field each fun(self: pawl.Workflow, name: string, options: pawl.EachOptions): pawl.Workflow
 
 local function check(node, whose)
+  if node.tolerate and node.on_failure then
+    problem.fail("keep one of them", "%s has both 'tolerate' and 'on_failure'",
+      whose)
+  end
   for _, field in ipairs { "version", "parent_end" } do
     if node.branch and node[field] then
       problem.fail("it is for: workflow = \"code\"",
@@ -50,6 +72,8 @@ return {
     parent_end = shape.parent_end,
     window = shape.count,
     on_failure = shape.one_of("stop", "collect"),
+    tolerate = shape.share,
+    enough = shape.handler,
     timeout = shape.limit,
     into = shape.name,
     on_error = shape.on_error,
@@ -73,7 +97,11 @@ return {
     local text = ("it waits for its items: %d of %d are done"):format(w.done,
       w.total)
     if w.failed > 0 then text = ("%s, %d failed"):format(text, w.failed) end
-    return ("%s, %d under way (%d at most).%s"):format(text, w.under_way,
-      w.window, words.timeout_of(data, token))
+    if w.tolerated then
+      text = ("%s (%d may fail)"):format(text, w.tolerated)
+    end
+    return ("%s, %d under way (%d at most).%s%s"):format(text, w.under_way,
+      w.window, w.early and " It may end before all of them have." or "",
+      words.timeout_of(data, token))
   end,
 }

@@ -388,6 +388,10 @@ static void for_items(const token_view *v, pawl_object *o) {
   pawl_member_int(o, "failed", failed);
   pawl_member_int(o, "under_way", begun - done - failed);
   pawl_member_int(o, "window", v->node->window);
+  if (pawl_node_tolerates(v->node, 0) >= 0)
+    pawl_member_int(o, "tolerated",
+                    pawl_node_tolerates(v->node, detail_of(v)->total));
+  if (v->node->has_enough) pawl_member_bool(o, "early", 1);
   if (v->node->workflow)
     pawl_member_textz(o, "workflow", v->node->workflow);
   else

@@ -322,7 +322,7 @@ static int wants_first(const pawl_held *h) {
 
 /* ---- items ---- */
 
-/* An each that has items to begin; or, *through, whose items are all done. */
+/* An each that has items to begin; or, *through, that waits for none. */
 static int wants_items(const pawl_held *h, const pawl_token *t, int64_t *next,
                        int64_t *behind, int *through) {
   const pawl_detail *of = pawl_detail_of(t);
@@ -331,7 +331,7 @@ static int wants_items(const pawl_held *h, const pawl_token *t, int64_t *next,
   *next = of->next;
   if (t->state != PAWL_TOKEN_WAITING || !of->total) return 0;
   *behind = of->total;
-  *through = of->done + of->failed >= of->total;
+  *through = of->done + of->failed >= of->total || of->enough;
   if (*through) return 1;
   const pawl_node *node = pawl_held_node_of(h, t);
   if (node && node->window > 0 && node->window < most) most = node->window;

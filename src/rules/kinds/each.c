@@ -28,6 +28,11 @@ static void item_data(pawl_token *t, pawl_str item, int64_t no) {
   pawl_object_set(&t->data, "index", pawl_strz(index));
 }
 
+/* How many have ended. */
+static int64_t ended(const pawl_token *t) {
+  return pawl_detail_of(t)->done + pawl_detail_of(t)->failed;
+}
+
 /* One of them is under way no more. */
 static void count_ended(pawl_decision *d, int parked, pawl_detail_name how) {
   pawl_token *t = pawl_tok(d, parked);
@@ -116,6 +121,9 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
   pawl_detail_set(t, PAWL_DETAIL_live, 0);
   pawl_detail_set(t, PAWL_DETAIL_done, 0);
   pawl_detail_set(t, PAWL_DETAIL_failed, 0);
+  pawl_detail_drop(t, PAWL_DETAIL_results); /* of a visit that failed */
+  pawl_detail_drop(t, PAWL_DETAIL_enough);
+  pawl_detail_drop(t, PAWL_DETAIL_sum);
   f = pawl_plan_effect(&d->plan, PAWL_EFFECT_ITEMS, t->no);
   pawl_buf_adds(&f->data, pawl_buf_str(&items));
   begin_from(d, k, node, pawl_buf_str(&items));
@@ -161,6 +169,109 @@ static void end_item(pawl_decision *d, int k, int32_t each, int level,
     if (is_of_item(d, k, each, level, no)) pawl_token_end(d, k, why);
 }
 
+/* ---- ended before all are through ---- */
+
+/* Nothing of it goes on: what is under way ends, and it fails. `text` NULL:
+ * there is nothing to add. */
+static void fail_each(pawl_decision *d, int parked, const pawl_error *err,
+                      const char *why, const char *text) {
+  int at;
+
+  pawl_drop_scope(d, pawl_tok(d, parked)->no, why);
+  pawl_stop_waiting(d, parked, "cancelled");
+  d->result->no_retry = 1;
+  at = d->plan.nrecords;
+  pawl_fail_token(d, parked, err, 0);
+  if (text) pawl_buf_addz(&pawl_plan_record_at(&d->plan, at)->text, text);
+}
+
+/* What the others would have given is not waited for: what is under way ends,
+ * and what was not begun is not. */
+static void end_early(pawl_decision *d, int parked) {
+  pawl_detail_set(pawl_tok(d, parked), PAWL_DETAIL_enough, 1);
+  pawl_detail_set(pawl_tok(d, parked), PAWL_DETAIL_live, 0);
+  pawl_drop_scope(d, pawl_tok(d, parked)->no, "enough is known");
+  pawl_stop_waiting(d, parked, "cancelled");
+}
+
+/* {"total","done","failed","under_way","index", "result" or "error", "sum"} */
+static void tell_so_far(const pawl_token *t, const pawl_effect *item,
+                        pawl_buf *out) {
+  const pawl_detail *of = pawl_detail_of(t);
+  int failed = pawl_str_eqz(pawl_buf_str(&item->name), "failed");
+  pawl_object o;
+
+  pawl_object_begin(&o, out);
+  pawl_member_int(&o, "total", of->total);
+  pawl_member_int(&o, "done", of->done);
+  pawl_member_int(&o, "failed", of->failed);
+  pawl_member_int(&o, "under_way", of->live);
+  pawl_member_int(&o, "index", item->n + 1);
+  pawl_member_json(&o, failed ? "error" : "result", pawl_buf_str(&item->data));
+  if (of->sum.len) pawl_member_json(&o, "sum", pawl_buf_str(&of->sum));
+  pawl_object_end(&o);
+}
+
+enum { MOST_SUM = 4096 }; /* bytes: it is written with every item */
+
+static pawl_code keep_sum(pawl_decision *d, int parked, const pawl_node *node,
+                          pawl_error *err) {
+  const pawl_buf *sum = &d->result->output;
+
+  if (!d->result->has_output) {
+    pawl_detail_drop(pawl_tok(d, parked), PAWL_DETAIL_sum);
+    return PAWL_OK;
+  }
+  if (sum->len > MOST_SUM) {
+    pawl_fail(err, PAWL_LIMIT,
+              "each \"%s\": `enough` keeps %zu bytes; the limit is %d",
+              node->name, sum->len, MOST_SUM);
+    pawl_error_hint(err, "keep counts rather than what was counted");
+    return PAWL_LIMIT;
+  }
+  pawl_detail_put(pawl_tok(d, parked), PAWL_DETAIL_sum, pawl_buf_str(sum));
+  return PAWL_OK;
+}
+
+/* What the item that has just ended left. */
+static const pawl_effect *newest_item(const pawl_decision *d, int32_t each) {
+  int i = d->plan.neffects;
+
+  do assert(i > 0);
+  while (d->plan.effects[--i].kind != PAWL_EFFECT_ITEM ||
+         d->plan.effects[i].token != each);
+  return &d->plan.effects[i];
+}
+
+/* An item has ended, and others have not: do they matter? What only passes
+ * undoes the decision, which is taken again; any other failure is that of the
+ * each. */
+static void judge(pawl_decision *d, int parked) {
+  const pawl_node *node = pawl_tok_node(d, parked);
+  const pawl_token *t = pawl_tok(d, parked);
+  pawl_buf so_far = {.alloc = d->alloc};
+  pawl_str none = {0};
+  pawl_error err = {0};
+
+  if (!node->has_enough || d->plan.failed || t->failed ||
+      ended(t) >= pawl_detail_of(t)->total)
+    return;
+  tell_so_far(t, newest_item(d, t->no), &so_far);
+  pawl_code rc = pawl_run_handler_on(d, parked, node, PAWL_HANDLER_ENOUGH,
+                                     none, pawl_buf_str(&so_far), &err);
+  if (rc == PAWL_OK) rc = keep_sum(d, parked, node, &err);
+  if (so_far.failed || pawl_failure_passes(&err) != PAWL_PASSES_NOT)
+    d->plan.failed = 1;
+  else if (rc != PAWL_OK)
+    fail_each(d, parked, &err, "its each failed", NULL);
+  else if (d->result->truth)
+    end_early(d, parked);
+  pawl_buf_deinit(&so_far);
+}
+
+/* ---- one has ended ---- */
+
+/* The caller ends its tokens, and then has it judged. */
 static void item_done(pawl_decision *d, int parked, int64_t no,
                       pawl_str result) {
   assert(no >= 0);
@@ -175,6 +286,7 @@ void pawl_each_item_left(pawl_decision *d, int k) {
   int64_t no = pawl_item_of(pawl_tok(d, k), level);
   if (item_lives(d, pawl_tok(d, parked)->no, level, no)) return;
   item_done(d, parked, no, pawl_strz(NULL));
+  judge(d, parked);
 }
 
 /* Enters it, or comes back to it at the end of an item, where the token is
@@ -191,6 +303,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_out); /* it is kept there now */
   pawl_token_end(d, k, NULL);
   end_item(d, k, pawl_tok(d, parked)->no, level, no, "its item has ended");
+  judge(d, parked);
   return PAWL_OK;
 }
 
@@ -205,21 +318,35 @@ static void short_error(const pawl_error *err, pawl_buf *out) {
   pawl_object_end(&o);
 }
 
+/* How many may fail. */
+static int64_t tolerated(const pawl_node *node, int64_t total) {
+  const int64_t n = pawl_node_tolerates(node, total);
+  return node->collect ? total : n > 0 ? n : 0;
+}
+
 /* One item has failed: noted, or the end of all of them. */
 static void item_failed(pawl_decision *d, int parked, int64_t no,
                         const pawl_error *err) {
   const pawl_node *node = pawl_tok_node(d, parked);
+  const pawl_detail *of;
   pawl_buf text = {.alloc = d->alloc};
+  char told[80];
 
   short_error(err, &text);
   count_ended(d, parked, PAWL_DETAIL_failed);
   item_effect(d, pawl_tok(d, parked)->no, no, "failed", pawl_buf_str(&text));
   pawl_buf_deinit(&text);
-  if (node->collect) return;
-  pawl_drop_scope(d, pawl_tok(d, parked)->no, "another item failed");
-  pawl_stop_waiting(d, parked, "cancelled");
-  d->result->no_retry = 1;
-  pawl_fail_token(d, parked, err, 0);
+  of = pawl_detail_of(pawl_tok(d, parked));
+  const int64_t most = tolerated(node, of->total);
+  if (of->failed <= most) {
+    judge(d, parked);
+    return;
+  }
+  snprintf(told, sizeof told,
+           "%" PRId64 " of %" PRId64 " items failed, %" PRId64
+           " are tolerated",
+           of->failed, of->total, most);
+  fail_each(d, parked, err, "another item failed", most ? told : NULL);
 }
 
 void pawl_each_item_failed(pawl_decision *d, int parked, int level, int k,
@@ -311,6 +438,8 @@ static void finish_each(pawl_decision *d, int k, const pawl_node *node) {
   r->due_us = t->due_us;
   pawl_buf_addf(&r->text, "%" PRId64 " done, %" PRId64 " failed",
                 pawl_detail_of(t)->done, pawl_detail_of(t)->failed);
+  if (pawl_detail_of(t)->enough)
+    pawl_buf_addf(&r->text, ": enough of %" PRId64, pawl_detail_of(t)->total);
   if (node->into)
     pawl_vars_set(d, node->into, pawl_buf_str(&list), &r->changes);
   pawl_buf_deinit(&list);
@@ -323,9 +452,8 @@ static void settle_each(pawl_decision *d, int k, const pawl_node *node) {
     pawl_token *t = pawl_tok(d, k);
     int64_t total = pawl_detail_of(t)->total;
     int64_t next = pawl_detail_of(t)->next;
-    int64_t gone = pawl_detail_of(t)->done + pawl_detail_of(t)->failed;
     if (d->plan.failed || t->failed) return; /* N7: it counts no more */
-    if (gone >= total) {
+    if (ended(t) >= total || pawl_detail_of(t)->enough) {
       /* results are loaded before it goes on, not in this very decision */
       if (node->into && !has_results(d, t)) {
         pawl_detail_set(t, PAWL_DETAIL_results, 1);
@@ -385,11 +513,13 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
   pawl_error err;
 
   (void)node;
+  if (pawl_detail_of(pawl_tok(d, k))->enough) return; /* it came too late */
   pawl_child_text(d, data, "status", status, sizeof status);
   if (d->plan.failed) return; /* nothing of it counts */
   (void)pawl_json_get(data, "output", &output);
   if (!strcmp(status, "completed")) {
     item_done(d, k, index, output);
+    judge(d, k);
   } else {
     pawl_said_clear(d->result); /* of whoever failed before */
     pawl_child_error(d, data, status, &err);

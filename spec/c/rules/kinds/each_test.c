@@ -80,10 +80,58 @@ static void a_row_that_is_gone_is_said(void) {
   kit_close(&k);
 }
 
+/* What comes behind it counts no more, though it comes in the same letter. */
+static void enough_ends_it_early(const char *into, const char *status) {
+  char text[400];
+  kit k;
+
+  snprintf(text, sizeof text,
+           "'start':'e','nodes':[{'name':'e','kind':'each','items':true,"
+           "'workflow':'t.item','window':3,'enough':true,%s'next':'z'}," //
+           KIT_FINISH "]",
+           into);
+  kit_open(&k, text);
+  kit_says(&k, "e", PAWL_HANDLER_ITEMS, "[7,8,9,10]");
+  kit_says(&k, "e", PAWL_HANDLER_ENOUGH, "?");
+  kit_step(&k);
+  for (int i = 1; i < 3; i++)
+    kit_answer_to(&k, "child", kit_at(&k, "e"),
+                  i == 1 ? "'status':'completed','index':1,'output':5"
+                         : "'status':'completed','index':2,'output':6");
+  kit_step(&k);
+  CHECK_INT(kit_effects(&k, PAWL_EFFECT_ITEM), 1);
+  CHECK_BUF(kit_effect(&k, PAWL_EFFECT_MESSAGE)->name, "end_children");
+  CHECK_BUF(k.asked, "e.items, e.enough, ");
+  CHECK_STATUS(&k, status);
+  kit_close(&k);
+}
+
+static void what_passes_leaves_the_item_for_later(void) {
+  kit k;
+  pawl_error err;
+
+  open_each(&k, "'on_failure':'stop','enough':true", "[7,8,9]");
+  kit_says(&k, "e", PAWL_HANDLER_ENOUGH, "~");
+  kit_step(&k);
+  pawl_decide(&k.d);
+  CHECK_INT(pawl_plan_check(&k.d.plan, &err), PAWL_NOMEM);
+  kit_says(&k, "e", PAWL_HANDLER_ENOUGH, "{'sum':1}");
+  kit_step(&k);
+  CHECK_INT(pawl_detail_of(kit_at(&k, "e"))->done, 2);
+  CHECK_BUF(pawl_detail_of(kit_at(&k, "e"))->sum, "{'sum':1}");
+  kit_close(&k);
+}
+
 TEST_PART(kinds_each_test) {
   items_begin_as_the_window_lets_them();
   no_items_are_no_wait();
   one_that_fails("'on_failure':'stop'", "failed");
   one_that_fails("'on_failure':'collect'", "waiting");
+  one_that_fails("'tolerate':1", "waiting");
+  one_that_fails("'tolerate':'50%'", "waiting");
+  one_that_fails("'tolerate':'49.99%'", "failed");
   a_row_that_is_gone_is_said();
+  enough_ends_it_early("", "completed");
+  enough_ends_it_early("'into':'all',", "waiting");
+  what_passes_leaves_the_item_for_later();
 }
