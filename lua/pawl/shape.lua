@@ -375,6 +375,33 @@ function shape.input(value, what)
   return copied(value, {})
 end
 
+--- Of children: the group that runs them, and how soon, as engine:start takes
+--- them; or functions.
+function shape.group(value, what)
+  if shape.is_called(value) then return value end
+  if type(value) ~= "string" then
+    must_be("a string or a function", value, what,
+      '"gpu", or function(ctx) ... end')
+  end
+  shape.text(value, what)
+  if #value < 1 or #value > 255 or value:find("\0", 1, true) then
+    fail(nil, "%s must have 1 to 255 bytes, none of them zero", what)
+  end
+  return value
+end
+
+function shape.start_priority(value, what)
+  if shape.is_called(value) then return value end
+  if math.type(value) ~= "integer" then
+    must_be("an integer or a function", value, what,
+      "5, or function(ctx) ... end")
+  end
+  if value < -32768 or value > 32767 then
+    fail(nil, "%s must be between -32768 and 32767", what)
+  end
+  return value
+end
+
 shape.priority = shape.one_of("low", "normal", "high", "urgent")
 shape.parent_end = shape.one_of("cancel", "leave")
 shape.on_exhausted = shape.one_of("fail", "suspend")

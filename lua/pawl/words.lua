@@ -77,13 +77,16 @@ function words.way_of(token, what)
   return {}
 end
 
---- The workflow that a node starts: "order.ship 2".
+--- The workflow that a node starts: "order.ship 2", "order.ship by gpu" where
+--- the graph says which group runs it.
 ---@param node table  of a graph
 ---@return string
 function words.child(node)
-  return node.version
+  local child = node.version
     and ("%s %d"):format(node.workflow, node.version)
     or node.workflow
+  return type(node.group) == "string" and child .. " by " .. node.group
+    or child
 end
 
 return words

@@ -160,6 +160,9 @@ static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
       w->result.truth = pick(w, 3) == 0;
       if (pick(w, 2)) say(w, "3");
       return PAWL_OK;
+    case PAWL_HANDLER_GROUP:
+      if (pick(w, 2)) say(w, rarely(w, 9) ? "7" : "\"g\"");
+      return PAWL_OK;
     case PAWL_HANDLER_KEY:
       say(w, "\"k1\"");
       return PAWL_OK;
@@ -285,7 +288,7 @@ static void add_leaf(graph *g, int what, const char *next, char first[16]) {
       {"wait", "\"event\":\"e.*\",\"match\":true,\"timeout\":90000000"},
       {"task", "\"task\":{\"title\":\"t\",\"due\":50000000}"},
       {"task", "\"task\":{\"title\":\"t\"},\"timeout\":70000000"},
-      {"call", "\"workflow\":\"t.child\",\"into\":\"child\""},
+      {"call", "\"workflow\":\"t.child\",\"group\":true,\"into\":\"child\""},
   };
   enum { NLEAVES = sizeof leaves / sizeof *leaves };
   char says[120];

@@ -355,8 +355,10 @@ static const char MACHINE[] =
     "\"next\":\"k\"},"
     "{\"name\":\"s\",\"kind\":\"step\",\"run\":true,\"next\":\"e\"},"
     "{\"name\":\"k\",\"kind\":\"each\",\"items\":true,\"workflow\":\"a\","
-    "\"next\":\"d\"},"
+    "\"tolerate\":\"2.5%\",\"enough\":true,\"group\":true,"
+    "\"priority\":-3,\"next\":\"d\"},"
     "{\"name\":\"d\",\"kind\":\"call\",\"workflow\":\"a\",\"input\":true,"
+    "\"group\":\"gpu\",\"priority\":true,"
     "\"next\":{\"completed\":\"v\",\"failed\":\"z\",\"cancelled\":\"z\"}},"
     "{\"name\":\"v\",\"kind\":\"wait\",\"event\":\"*\",\"key\":true,"
     "\"next\":\"z\"}," FINISH "]}";
@@ -421,6 +423,13 @@ static void the_other_kinds_are_read_field_by_field(void) {
   CHECK_INT(n->branch, -1);
   CHECK_INT(n->window, 16);
   CHECK(!n->collect && !n->parent_end_leave);
+  CHECK(n->has_enough && n->has_group && n->group == NULL);
+  CHECK(!n->has_priority && n->priority == -3);
+  CHECK_INT(pawl_node_tolerates(n, 1000), 25);
+  CHECK_INT(pawl_node_tolerates(n, 39), 0);
+  CHECK_INT(pawl_node_tolerates(&d->nodes[5], 39), -1);
+  CHECK_TEXT(d->nodes[8].group, "gpu");
+  CHECK(d->nodes[8].has_priority && !d->nodes[8].has_group);
   CHECK(d->nodes[8].has_input && d->nodes[8].input.at == NULL);
   CHECK(d->nodes[9].has_key && d->nodes[9].key == NULL);
   if (!CHECK_INT(pawl_def_check(d, &err), PAWL_OK))

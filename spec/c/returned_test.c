@@ -241,6 +241,20 @@ static void a_task_is_prepared_by_an_object(engine *e) {
          "task.form", NULL, NULL);
 }
 
+static void enough_is_a_verdict_and_a_sum(engine *e) {
+  e->call.output = pawl_strz("{\"done\":2,\"sum\":[1]}");
+  gives(e, PAWL_HANDLER_ENOUGH, "return e.done == 2, { e.sum[1], 5 }",
+        "[1,5]");
+  CHECK(e->result.truth);
+  gives(e, PAWL_HANDLER_ENOUGH, "return e.done > 2", NULL);
+  CHECK(!e->result.truth);
+  breaks(e, PAWL_HANDLER_ENOUGH, "return false, print", PAWL_VALUE, "sum",
+         NULL, NULL);
+  e->call.output = pawl_strz("{\"done\":2");
+  breaks(e, PAWL_HANDLER_ENOUGH, "return true", PAWL_CORRUPT, "", NULL, NULL);
+  e->call.output = (pawl_str){NULL, 0};
+}
+
 static void items_are_a_list(engine *e) {
   static const char HINT[] =
       "return a list, { first, second, ... }; {} when there is nothing to do";
@@ -293,7 +307,8 @@ static void other_handlers_change_nothing(engine *e) {
       {PAWL_HANDLER_CHOOSE, "choose"}, {PAWL_HANDLER_AT, "at"},
       {PAWL_HANDLER_OUTPUT, "output"}, {PAWL_HANDLER_KEY, "key"},
       {PAWL_HANDLER_MATCH, "match"},   {PAWL_HANDLER_PREPARE, "prepare"},
-      {PAWL_HANDLER_INPUT, "input"},   {PAWL_HANDLER_ITEMS, "items"}};
+      {PAWL_HANDLER_INPUT, "input"},   {PAWL_HANDLER_ITEMS, "items"},
+      {PAWL_HANDLER_GROUP, "group"}};
   static const char *const FUNCTIONS[] = {"ctx.emit", "ctx.start"};
   char message[128], body[64];
   for (size_t i = 0; i < sizeof PURE / sizeof *PURE; i++) {
@@ -512,6 +527,7 @@ int main(void) {
       keys_and_inputs_are_values,
       a_match_is_asked_about_the_event,
       a_task_is_prepared_by_an_object,
+      enough_is_a_verdict_and_a_sum,
       items_are_a_list,
       other_handlers_change_nothing};
   in_both_states(tests, sizeof tests / sizeof *tests);

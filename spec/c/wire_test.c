@@ -349,6 +349,9 @@ static void only_what_a_handler_leaves_is_believed(void) {
   SAYS(PAWL_HANDLER_RUN, output, large, 0);
   SAYS(PAWL_HANDLER_RUN, output, "\"\xff\"", 0);
   SAYS(PAWL_HANDLER_MATCH, output, "7", 0);
+  SAYS(PAWL_HANDLER_ENOUGH, output, "7", 1);
+  SAYS(PAWL_HANDLER_ENOUGH, output, large, 0);
+  SAYS(PAWL_HANDLER_GROUP, output, "\"g\"", 1);
   SAYS(PAWL_HANDLER_ITEMS, output, "[1,2,3]", 1);
   SAYS(PAWL_HANDLER_ITEMS, output, "[1,2,3,4]", 0);
   SAYS(PAWL_HANDLER_ITEMS, output, "{}", 0);

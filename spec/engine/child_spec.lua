@@ -944,3 +944,86 @@ kit.describe("children that many engines run", function(backend)
     tidy(backend, url)
   end)
 end)
+
+kit.describe("children of a group and priority of their own", function(backend)
+  --- Notes what it runs, in order.
+  local function runs(order)
+    return child(function(ctx)
+      order[#order + 1] = ctx.input.name or ctx.input.item
+    end)
+  end
+
+  it("are run by that group, and no other", function()
+    local ran = {}
+    local engine, clock, url = backend.fresh()
+    local gpu = kit.rival(backend, url, clock, { group = "gpu" })
+    load(engine, child(), caller({ group = "gpu", priority = 7 }))
+    load(gpu, child(function() ran[1] = "gpu" end))
+    local id = begin(engine)
+    local one = get(engine, children(engine, id)[1].id)
+    assert.same({ "gpu", 7, "created" }, { one.group, one.priority,
+      one.status })
+    assert(gpu:run())
+    assert.same({ "gpu" }, ran)
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("are asked for by functions, each time anew", function()
+    local engine = backend.fresh()
+    load(engine, child(), caller({
+      group = function(ctx) return ctx.input.group end,
+      priority = function(ctx) return ctx.input.priority end }))
+    for _, case in ipairs { { { group = "a", priority = -5 }, "a", -5 },
+      { {}, "default", 0 }, { { group = "b" }, "b", 0 } } do
+      local id = begin(engine, case[1])
+      local one = get(engine, children(engine, id)[1].id)
+      assert.same({ case[2], case[3] }, { one.group, one.priority })
+    end
+  end)
+
+  it("fail the node when they cannot be that", function()
+    local engine = backend.fresh()
+    load(engine, child(), caller({
+      group = function(ctx) return ctx.input.group end,
+      priority = function(ctx) return ctx.input.priority end }))
+    for _, case in ipairs { { group = "" }, { group = 7 }, { group = "a\0" },
+      { group = ("x"):rep(256) }, { priority = 1.5 }, { priority = "high" },
+      { priority = 32768 } } do
+      local id = begin(engine, case)
+      local failed = get(engine, id)
+      assert.equal("failed", failed.status)
+      assert.matches("`%a+` must return", failed.error.message)
+      assert.same({}, children(engine, id))
+    end
+  end)
+
+  it("go with all of an each, also those that begin later", function()
+    local order = {}
+    local engine, clock, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.parent" }
+    local asked = 0
+    flow:each("e", { items = function() return { { item = 1 }, { item = 2 },
+      { item = 3 } } end, workflow = "t.child", window = 1, priority = 3,
+      group = function()
+        asked = asked + 1
+        return "gpu"
+      end, next = "z" })
+    flow:finish "z"
+    local gpu = kit.rival(backend, url, clock, { group = "gpu" })
+    load(engine, runs(order), flow)
+    load(gpu, runs(order))
+    local id = begin(engine)
+    for _ = 1, 3 do
+      assert(gpu:run())
+      assert(engine:run())
+    end
+    assert.equal("completed", kit.status(engine, id))
+    assert.same({ 1, 2, 3 }, order)
+    assert.equal(1, asked)
+    for _, one in ipairs(children(engine, id)) do
+      local it = get(engine, one.id)
+      assert.same({ "gpu", 3 }, { it.group, it.priority })
+    end
+  end)
+end)

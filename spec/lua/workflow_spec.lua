@@ -654,6 +654,12 @@ describe("an error of the builder", function()
     refuses("each \"e\" has no 'items'",
       "items = function(ctx) return ctx.vars.list end",
       function() o:each("e", { next = "z", branch = "a" }) end)
+    refuses("'group' of each \"e\" must have 1 to 255 bytes", nil,
+      each { workflow = "w", group = "" })
+    refuses("'priority' of each \"e\" must be between", nil,
+      each { workflow = "w", priority = 40000 })
+    refuses("each \"e\" has 'group' with a 'branch'",
+      'it is for: workflow = "code"', each { branch = "a", group = "g" })
     for _, wrong in ipairs { "10", "0%", "0.00%", "101%", "1.%", ".5%",
       "1.234%", "ten", " 1%", "1e1%" } do
       refuses("'tolerate' of each \"e\" cannot be",

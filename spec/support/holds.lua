@@ -595,10 +595,10 @@ end
 
 --- How many of so many may fail.
 local function most_failed(node, total)
-  local given = node.tolerate
-  if not given then return node.on_failure == "stop" and 0 or total end
-  local percent = type(given) == "string" and tonumber(given:sub(1, -2))
-  return percent and total * percent // 100 or given
+  local limit = node.tolerate
+  if not limit then return node.on_failure == "stop" and 0 or total end
+  local percent = type(limit) == "string" and tonumber(limit:sub(1, -2))
+  return percent and total * percent // 100 or limit
 end
 
 --- The results of an each: the items' own, in order, and no more of them than

@@ -42,7 +42,9 @@
  *              "expect":"all"|"any"|2,"losers":"run"|"cancel",      join
  *              "workflow":"order.ship","version":2,        call, each
  *              "input":{...} | true,              call: a value or a handler
- *              "parent_end":"cancel"|"leave",     call, each over children
+ *              "parent_end":"cancel"|"leave",     call, each over children;
+ *              "group":"gpu" | true,"priority":5 | true,   so are these, which
+ *                                                 may be handlers
  *              "items":true,"branch":"measure","window":10,
  *              "on":"approve","interrupt":true,"every":86400000000,
  *                                                 timer, wait: a boundary
@@ -146,8 +148,8 @@ typedef struct pawl_node {
   int non_error;
   pawl_retry retry;
   int64_t timeout_us;
-  int durability;         /* PAWL_DURABLE_..., -1: as the workflow's */
-  int has_key, has_input; /* handlers */
+  int durability; /* PAWL_DURABLE_..., -1: as the workflow's */
+  int has_key, has_input, has_group, has_priority; /* handlers */
   int64_t limit_us; /* wait, task, call, each: their `timeout`; -1: none */
   /* wait */
   const char *key; /* a variable's name; NULL: none, or a handler */
@@ -166,6 +168,8 @@ typedef struct pawl_node {
   int join_row;   /* its row in the definition's `meets` */
   /* call, each */
   pawl_str input;     /* call: constant JSON; {NULL, 0}: none, or a handler */
+  const char *group;  /* the children's; NULL: the parent's, or a handler */
+  int64_t priority;   /* and that; 0, or a handler */
   int branch;         /* each: the first node of a branch; -1: over children */
   int64_t tolerate;   /* each: so many items may fail; 0: none */
   int tolerate_share; /* or that part of them, in 1/100 %; -1: not said so */
@@ -255,6 +259,8 @@ void pawl_def_free(pawl_def *def);
 pawl_code pawl_def_copy(pawl_def *def, pawl_str text, const char **out,
                         pawl_error *err);
 
+/* How long a group's name may be, as that of a start. */
+#define PAWL_MAX_GROUP 255
 /* What a workflow's code is: dotted words of letters, digits, '_' and '-', at
  * most 200 bytes. lua/pawl/workflow.lua has the same rule. */
 #define PAWL_CODE_RULE                                                \

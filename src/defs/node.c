@@ -348,6 +348,31 @@ static pawl_code read_tolerate(pawl_reader *r, pawl_str object,
                            "a number of at least 1, or a share: \"10%\"");
 }
 
+/* A name, or `true` for a handler; so is the next, of a number. */
+static pawl_code read_group(pawl_reader *r, pawl_str object, pawl_node *node) {
+  static const char WANT[] = "a group's name, or true: a handler";
+  pawl_str value;
+  if (!pawl_json_get(object, "group", &value)) return PAWL_OK;
+  node->has_group = pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  if (node->has_group) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return pawl_reader_wrong(r, "group", WANT);
+  MUST(pawl_reader_unquote(r, value, "group", &node->group));
+  if (node->group[0] && strlen(node->group) <= PAWL_MAX_GROUP) return PAWL_OK;
+  return pawl_reader_wrong(r, "group", WANT);
+}
+
+static pawl_code read_priority(pawl_reader *r, pawl_str object,
+                               pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "priority", &value)) return PAWL_OK;
+  node->has_priority = pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  if (node->has_priority) return PAWL_OK;
+  return pawl_reader_int(r, object, "priority", INT16_MIN, INT16_MAX,
+                         "a number from -32768 to 32767, or true: a handler",
+                         &node->priority);
+}
+
 static pawl_code read_durability(pawl_reader *r, pawl_str object,
                                  pawl_node *node) {
   return pawl_reader_durability(r, object, &node->durability);
@@ -384,6 +409,8 @@ static const field FIELDS[] = {{"next", OWN, .read = read_next},
                                {"task", OWN, .read = read_task},
                                {"expect", OWN, .read = read_expect},
                                {"input", OWN, .read = read_input},
+                               {"group", OWN, .read = read_group},
+                               {"priority", OWN, .read = read_priority},
                                {"tolerate", OWN, .read = read_tolerate},
                                {"durability", OWN, .read = read_durability},
                                PAWL_NODE_FIELDS(ROW)};

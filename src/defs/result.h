@@ -28,6 +28,9 @@
                            who asked is told */                             \
   X(PREPARE, "prepare") /* task: in `output` an object or nothing */        \
   X(INPUT, "input")     /* call: in `output` the child's input */           \
+  X(GROUP, "group")     /* call, each: in `output` the children's group,    \
+                           or anything that cannot be one */                \
+  X(PRIORITY, "priority") /* call, each: the same of their priority */      \
   X(ITEMS, "items")     /* each: in `output` an array of at most            \
                            PAWL_MAX_ITEMS, up to 16 times the host's        \
                            max_bytes */                                     \

@@ -234,6 +234,8 @@ static int is_output(const pawl_host *host, const pawl_limits *limits,
     case PAWL_HANDLER_KEY:
     case PAWL_HANDLER_INPUT:
     case PAWL_HANDLER_ANSWER:
+    case PAWL_HANDLER_GROUP:
+    case PAWL_HANDLER_PRIORITY:
     case PAWL_HANDLER_ENOUGH:
       return 1;
     default:

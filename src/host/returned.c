@@ -39,13 +39,23 @@ static pawl_code take_value(pawl_run *run, lua_State *L, int idx,
   return PAWL_OK;
 }
 
+static const char *path_of(pawl_handler handler) {
+  switch (handler) {
+    case PAWL_HANDLER_INPUT:
+    case PAWL_HANDLER_KEY:
+    case PAWL_HANDLER_GROUP:
+    case PAWL_HANDLER_PRIORITY:
+      return pawl_handler_name(handler);
+    case PAWL_HANDLER_ENOUGH:
+      return "sum";
+    default:
+      return "output";
+  }
+}
+
 static pawl_code take_output(pawl_run *run, lua_State *L, int idx) {
   if (lua_isnil(L, idx)) return PAWL_OK;
-  return take_value(run, L, idx,
-                    run->call->handler == PAWL_HANDLER_INPUT ? "input"
-                    : run->call->handler == PAWL_HANDLER_KEY    ? "key"
-                    : run->call->handler == PAWL_HANDLER_ENOUGH ? "sum"
-                                                                : "output",
+  return take_value(run, L, idx, path_of(run->call->handler),
                     run->host->max_bytes);
 }
 
@@ -143,6 +153,8 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
     case PAWL_HANDLER_OUTPUT:
     case PAWL_HANDLER_KEY:
     case PAWL_HANDLER_INPUT:
+    case PAWL_HANDLER_GROUP:
+    case PAWL_HANDLER_PRIORITY:
     case PAWL_HANDLER_ANSWER:
       return take_output(run, L, idx);
     case PAWL_HANDLER_PREPARE:

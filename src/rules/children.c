@@ -36,15 +36,78 @@ static void add_place(pawl_object *o, int leave, const pawl_token *t,
   pawl_object_end(&place);
 }
 
+static pawl_code wrong_option(pawl_decision *d, const pawl_node *node,
+                              const char *option, const char *want,
+                              pawl_error *err) {
+  d->result->no_retry = 1;
+  return pawl_fail(err, PAWL_SCRIPT, "%s \"%s\": `%s` must return %s",
+                   pawl_kind_name(node->kind), node->name, option, want);
+}
+
+#define GROUP_RULE "a name of 1 to 255 bytes, none of them zero, or nothing"
+#define PRIORITY_RULE "a whole number from -32768 to 32767, or nothing"
+
+static pawl_code add_group(pawl_decision *d, int k, const pawl_node *node,
+                           pawl_object *o, pawl_error *err) {
+  pawl_buf text = {.alloc = d->alloc};
+  const pawl_buf *said = &d->result->output;
+
+  if (node->group) pawl_member_textz(o, "group", node->group);
+  if (!node->has_group) return PAWL_OK;
+  MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_GROUP, err));
+  if (!d->result->has_output) return PAWL_OK;
+  if (pawl_json_kind_of(pawl_buf_str(said)) != PAWL_JSON_STRING)
+    return wrong_option(d, node, "group", GROUP_RULE, err);
+  pawl_json_unquote(pawl_buf_str(said), &text);
+  const int fits = text.len > 0 && text.len <= PAWL_MAX_GROUP &&
+                   !memchr(text.at, 0, text.len);
+  pawl_code rc = pawl_buf_check(&text, err);
+  pawl_buf_deinit(&text);
+  if (rc == PAWL_OK && !fits)
+    rc = wrong_option(d, node, "group", GROUP_RULE, err);
+  if (rc == PAWL_OK) pawl_member_json(o, "group", pawl_buf_str(said));
+  return rc;
+}
+
+static pawl_code add_priority(pawl_decision *d, int k, const pawl_node *node,
+                              pawl_object *o, pawl_error *err) {
+  int64_t n = node->priority;
+
+  if (node->has_priority) {
+    MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_PRIORITY, err));
+    if (d->result->has_output &&
+        (!pawl_json_int(pawl_buf_str(&d->result->output), &n) ||
+         n < INT16_MIN || n > INT16_MAX))
+      return wrong_option(d, node, "priority", PRIORITY_RULE, err);
+  }
+  if (n) pawl_member_int(o, "priority", n);
+  return PAWL_OK;
+}
+
+pawl_code pawl_child_options(pawl_decision *d, int k, const pawl_node *node,
+                             pawl_buf *out, pawl_error *err) {
+  pawl_object o;
+
+  if (!node->group && !node->has_group && !node->priority &&
+      !node->has_priority)
+    return PAWL_OK;
+  pawl_object_begin(&o, out);
+  MUST(add_group(d, k, node, &o, err));
+  MUST(add_priority(d, k, node, &o, err));
+  pawl_object_end(&o);
+  return pawl_buf_check(out, err);
+}
+
 void pawl_child_send(pawl_decision *d, int k, const pawl_node *node,
-                     const pawl_id *id, pawl_str input, int64_t index) {
+                     const pawl_id *id, pawl_str input, pawl_str options,
+                     int64_t index) {
   pawl_object o;
 
   (void)pawl_message(d, pawl_tok(d, k)->no, "start", id, &o);
   pawl_member_textz(&o, "workflow", node->workflow);
   if (node->version) pawl_member_int(&o, "version", node->version);
   pawl_member_json(&o, "input", input.len ? input : pawl_strz("{}"));
-  pawl_member_json(&o, "options", pawl_strz("{}"));
+  pawl_member_json(&o, "options", options.len ? options : pawl_strz("{}"));
   pawl_member_bool(&o, "track", 1);
   add_place(&o, node->parent_end_leave, pawl_tok(d, k), node->name, index);
   pawl_object_end(&o);

@@ -56,6 +56,7 @@
   X(NUMBER, failed, 0, 0) /* or not */                                       \
   X(FLAG, results, 0, 0) /* none is waited for: what they gave is to be      \
                             read */                                          \
+  X(JSON, options, 0, 0) /* of its children's starts */                      \
   X(FLAG, enough, 0, 0)  /* it ends before all of them have */               \
   X(JSON, sum, 0, 0)     /* what its `enough` keeps of those that have */    \
   X(TEXT, put_off, 0, 0) /* "since:code": the suspension of its workflow     \

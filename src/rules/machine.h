@@ -272,9 +272,14 @@ void pawl_each_item_left(pawl_decision *d, int k);
 /* ---- children.c ---- */
 
 /* A child for the call or each that token k stands at; `index` of the item,
- * -1: of none. */
+ * -1: of none; `options` of its start, JSON; empty: none. */
 void pawl_child_send(pawl_decision *d, int k, const pawl_node *node,
-                     const pawl_id *id, pawl_str input, int64_t index);
+                     const pawl_id *id, pawl_str input, pawl_str options,
+                     int64_t index);
+/* What token k's node says of its children: their group and priority. Its
+ * handlers are asked. `out` stays empty where it says nothing. */
+pawl_code pawl_child_options(pawl_decision *d, int k, const pawl_node *node,
+                             pawl_buf *out, pawl_error *err);
 /* A message to another instance, or in its name: its content is begun, and
  * ended by the caller. `to` NULL: filled in by the caller. */
 pawl_effect *pawl_message(pawl_decision *d, int32_t token, const char *kind,

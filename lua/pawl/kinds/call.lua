@@ -11,6 +11,10 @@ local words = require "pawl.words"
 ---@field input? table|fun(ctx: pawl.Ctx): any  what the child is given
 ---@field parent_end? "cancel"|"leave"  what becomes of the child when the
 ---                              parent ends first; "cancel"
+---@field group? string|fun(ctx: pawl.Ctx): string?  of executors, that runs
+---                              the child; default: the parent's
+---@field priority? integer|fun(ctx: pawl.Ctx): integer?  of the child: a higher
+---                              one is claimed first; 0
 ---@field timeout? number|string  how long it waits; without a `timeout`
 ---                              transition it then fails with that code
 ---@field into? string  the variable that takes the child's output
@@ -43,6 +47,8 @@ return {
     version = shape.count,
     input = shape.input,
     parent_end = shape.parent_end,
+    group = shape.group,
+    priority = shape.start_priority,
     timeout = shape.limit,
     into = shape.name,
     undo = shape.handler,

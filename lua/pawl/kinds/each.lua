@@ -14,6 +14,10 @@ local words = require "pawl.words"
 ---@field version? integer  of that workflow; default: the newest
 ---@field parent_end? "cancel"|"leave"  what becomes of children when the parent
 ---                              ends first; "cancel"
+---@field group? string|fun(ctx: pawl.Ctx): string?  of executors, that runs
+---                              the children; default: the parent's
+---@field priority? integer|fun(ctx: pawl.Ctx): integer?  of the children: a
+---                              higher one is claimed first; 0
 ---@field window? integer  how many are under way at once; 16
 ---@field on_failure? "stop"|"collect"  whether one that fails fails the node,
 ---                              the default, or leaves `{ error = ... }` in
@@ -53,7 +57,7 @@ local function check(node, whose)
     problem.fail("keep one of them", "%s has both 'tolerate' and 'on_failure'",
       whose)
   end
-  for _, field in ipairs { "version", "parent_end" } do
+  for _, field in ipairs { "version", "parent_end", "group", "priority" } do
     if node.branch and node[field] then
       problem.fail("it is for: workflow = \"code\"",
         "%s has '%s' with a 'branch'", whose, field)
@@ -70,6 +74,8 @@ return {
     workflow = shape.code,
     version = shape.count,
     parent_end = shape.parent_end,
+    group = shape.group,
+    priority = shape.start_priority,
     window = shape.count,
     on_failure = shape.one_of("stop", "collect"),
     tolerate = shape.share,

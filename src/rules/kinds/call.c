@@ -5,27 +5,41 @@
 #include "../machine.h"
 #include "../order.h"
 
-static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
-                       pawl_buf *path, pawl_error *err) {
+/* Of the handlers the last one's answer is at hand. */
+static pawl_code send_child(pawl_decision *d, int k, const pawl_node *node,
+                            pawl_str options, char text[37], pawl_error *err) {
   pawl_str input = node->input;
-  int64_t now = pawl_decision_now(d);
-  char text[37];
   pawl_id id;
 
-  (void)to, (void)path;
-  MUST(pawl_spend(d, PAWL_QUOTA_STARTS, 1, err));
   if (node->has_input) {
     MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_INPUT, err));
     if (d->result->has_output) input = pawl_buf_str(&d->result->output);
   }
-  MUST(pawl_id_make(d->world->ids, now, &id, err));
-  pawl_child_send(d, k, node, &id, input, -1);
-  pawl_token *t = pawl_tok(d, k);
+  MUST(pawl_id_make(d->world->ids, pawl_decision_now(d), &id, err));
+  pawl_child_send(d, k, node, &id, input, options, -1);
+  pawl_id_format(&id, text);
+  return PAWL_OK;
+}
+
+static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
+                       pawl_buf *path, pawl_error *err) {
+  pawl_buf options = {.alloc = d->alloc};
+  int64_t now = pawl_decision_now(d);
+  char text[37];
+  pawl_code rc = PAWL_OK;
+  pawl_token *t;
+
+  (void)to, (void)path;
+  TRY(pawl_spend(d, PAWL_QUOTA_STARTS, 1, err));
+  TRY(pawl_child_options(d, k, node, &options, err));
+  TRY(send_child(d, k, node, pawl_buf_str(&options), text, err));
+  t = pawl_tok(d, k);
   t->state = PAWL_TOKEN_WAITING;
   pawl_wait_until(t, now, node->limit_us);
-  pawl_id_format(&id, text);
   pawl_detail_put(t, PAWL_DETAIL_child, pawl_strz(text));
-  return PAWL_OK;
+out:
+  pawl_buf_deinit(&options);
+  return rc;
 }
 
 static void stop(pawl_decision *d, int k, const pawl_node *node,

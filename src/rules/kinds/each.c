@@ -60,7 +60,8 @@ static void begin_item(pawl_decision *d, int parked, const pawl_node *node,
       d->plan.failed = 1;
       return;
     }
-    pawl_child_send(d, parked, node, &id, item, no);
+    pawl_child_send(d, parked, node, &id, item,
+                    pawl_buf_str(&pawl_detail_of(t)->options), no);
     f = item_effect(d, token, no, "started", pawl_strz("null"));
     f->id = id;
     f->has_id = 1;
@@ -88,7 +89,7 @@ static void begin_from(pawl_decision *d, int parked, const pawl_node *node,
 
 static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
                             int *to, pawl_error *err) {
-  pawl_buf items = {.alloc = d->alloc};
+  pawl_buf items = {.alloc = d->alloc}, options = {.alloc = d->alloc};
   pawl_code rc = PAWL_OK;
   int64_t total;
   pawl_effect *f;
@@ -109,6 +110,7 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
     *to = node->next[0].to;
     goto out;
   }
+  TRY(pawl_child_options(d, k, node, &options, err));
   if (node->workflow)
     TRY(pawl_spend(d, PAWL_QUOTA_STARTS, total, err));
   else
@@ -124,11 +126,14 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
   pawl_detail_drop(t, PAWL_DETAIL_results); /* of a visit that failed */
   pawl_detail_drop(t, PAWL_DETAIL_enough);
   pawl_detail_drop(t, PAWL_DETAIL_sum);
+  if (options.len)
+    pawl_detail_put(t, PAWL_DETAIL_options, pawl_buf_str(&options));
   f = pawl_plan_effect(&d->plan, PAWL_EFFECT_ITEMS, t->no);
   pawl_buf_adds(&f->data, pawl_buf_str(&items));
   begin_from(d, k, node, pawl_buf_str(&items));
 out:
   pawl_buf_deinit(&items);
+  pawl_buf_deinit(&options);
   return rc;
 }
 
