@@ -1086,9 +1086,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_register(pawl_engine *engine,
  * run, whatever dies next. `input`: any JSON value (NULL: {}). `options`: a
  * JSON object or NULL, keys: key (idempotency: a second start returns the first
  * instance), on_existing and reuse (below), version, priority, delay_us or
- * at_us, tenant, group, correlation, business_key, metadata, by (who starts it:
- * told as started_by), attributes ({"name":{"type","value"}}, as pawl_get tells
- * them), id (a UUIDv7 drawn by the caller, which makes repeating the call
+ * at_us, deadline_us (from its beginning on; in place of its workflow's),
+ * max_bytes (that its variables may have; fewer than the engine's), tenant,
+ * group, correlation, business_key, metadata, by (who starts it: told as
+ * started_by), attributes ({"name":{"type","value"}}, as pawl_get tells them),
+ * id (a UUIDv7 drawn by the caller, which makes repeating the call
  * harmless; PAWL_CONFLICT: it is another workflow's instance. With a key its
  * last 4 digits are replaced by those of the key, as they name the shard: the
  * call gives the id that it has). `id`: the
@@ -1397,7 +1399,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_find(pawl_engine *engine,
 /* One instance as a JSON object: id, workflow, version, status, input,
  * variables, output, error, tokens, times, and, by need, parent, root,
  * parent_node, parent_index, trigger_event, trigger_source, compensation,
- * deadline, suspended_at, trimmed {upto, rows, keep, at} (what is gone of its
+ * deadline, max_bytes, suspended_at, trimmed {upto, rows, keep, at} (what is gone of its
  * history), deleted {at, by, reason, purge_at}; of one in the
  * archive archived {at, by, reason}. `id` may be shortened. The text is the
  * caller's, for pawl_free.

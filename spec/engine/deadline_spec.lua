@@ -250,3 +250,165 @@ kit.describe("a deadline", function(backend)
       end
     end)
 end)
+
+kit.describe("a start's own deadline", function(backend)
+  it("stands in place of its workflow's, from when it begins", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(lasting "2h"))
+    for _, case in ipairs { { "1h", "01:00:00" }, { "3h", "03:00:00" },
+      { 90, "00:01:30" } } do
+      local id = begin(engine, { deadline = case[1] })
+      assert.equal("2026-01-01T" .. case[2] .. ".000000Z",
+        get(engine, id).deadline)
+    end
+    local later = assert(engine:start("t.late", nil,
+      { delay = "1h", deadline = "30m" }))
+    assert(engine:run())
+    assert.is_nil(get(engine, later).deadline)
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal("2026-01-01T01:30:00.000000Z", get(engine, later).deadline)
+    clock:advance "31m"
+    assert(engine:run())
+    assert.equal("deadline", get(engine, later).error.code)
+  end)
+
+  it("is one where the workflow has none, and no one else's", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(lasting()))
+    local id = begin(engine, { deadline = "1h" })
+    local other = begin(engine)
+    clock:advance "1h"
+    assert(engine:run())
+    assert.same({ "failed", "waiting" }, { kit.status(engine, id),
+      kit.status(engine, other) })
+  end)
+
+  it("is what a retry has of it, too", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(lasting "2h"))
+    local id = begin(engine, { deadline = "1h" })
+    clock:advance "5h"
+    assert(engine:run())
+    assert.equal("failed", kit.status(engine, id))
+    assert(engine:retry(id))
+    assert(engine:run())
+    assert.equal("2026-01-01T06:00:00.000000Z", get(engine, id).deadline)
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal("failed", kit.status(engine, id))
+  end)
+
+  it("is given to many, and by a handler to what it starts", function()
+    local engine = backend.fresh()
+    assert(engine:load(lasting "2h"))
+    local ids = assert(engine:start_many("t.late",
+      { {}, { deadline = "3h" }, {} }, { deadline = "1h" }))
+    assert(engine:load(kit.one(function(ctx)
+      ctx.vars.id = ctx.start("t.late", nil, { deadline = "4h",
+        max_bytes = 100 })
+    end)))
+    local one = assert(engine:start "t.one")
+    assert(engine:run())
+    for i, hour in ipairs { 1, 3, 1 } do
+      assert.equal(("2026-01-01T0%d:00:00.000000Z"):format(hour),
+        get(engine, ids[i]).deadline)
+    end
+    local child = get(engine, get(engine, one).output.id)
+    assert.same({ "2026-01-01T04:00:00.000000Z", 100 },
+      { child.deadline, child.max_bytes })
+    local alike = assert(engine:start_many("t.late", { {}, {} },
+      { deadline = "5h", max_bytes = 70 }))
+    assert(engine:run())
+    for _, id in ipairs(alike) do
+      local it = get(engine, id)
+      assert.same({ "2026-01-01T05:00:00.000000Z", 70 },
+        { it.deadline, it.max_bytes })
+    end
+  end)
+
+  it("and its bytes go along to another store, also before it begins",
+    function()
+      local here, clock = backend.fresh()
+      local there = backend.fresh { clock = clock }
+      assert(here:load(lasting "2h"))
+      assert(there:load(lasting "2h"))
+      local id = assert(here:start("t.late", nil, { delay = "1h",
+        deadline = "30m", max_bytes = 50 }))
+      local lines = assert(here:export(id, { move = true }))
+      assert.same({ id }, assert(there:import(lines)).imported)
+      clock:advance "1h"
+      assert(there:run())
+      local it = get(there, id)
+      assert.same({ "2026-01-01T01:30:00.000000Z", 50 },
+        { it.deadline, it.max_bytes })
+    end)
+
+  it("cannot be nothing", function()
+    local engine = backend.fresh()
+    assert(engine:load(lasting()))
+    for _, wrong in ipairs { { deadline = 0 }, { deadline = -1 },
+      { max_bytes = 0 }, { max_bytes = 1.5 } } do
+      assert.is_false((pcall(engine.start, engine, "t.late", nil, wrong)))
+    end
+  end)
+end)
+
+kit.describe("a start's own max_bytes", function(backend)
+  local function growing(options)
+    local flow = pawl.workflow { code = "t.grow" }
+    options.next, options.retry = "z", options.retry or { max = 3 }
+    flow:step("a", options)
+    flow:finish "z"
+    return flow
+  end
+
+  it("bounds what a step leaves, for good", function()
+    local engine = backend.fresh()
+    local runs = 0
+    assert(engine:load(growing { run = function(ctx)
+      runs = runs + 1
+      ctx.vars.x = ("x"):rep(ctx.input.n)
+    end }))
+    -- {"x":"..."}
+    for _, case in ipairs { { 92, "completed" }, { 93, "failed" } } do
+      runs = 0
+      local id = assert(engine:start("t.grow", { n = case[1] },
+        { max_bytes = 100 }))
+      assert(engine:run())
+      local it = assert(engine:get(id))
+      assert.same({ case[2], 1 }, { it.status, runs })
+      if it.status == "failed" then
+        assert.equal("limit", it.error.code)
+        assert.matches("101 bytes; this instance's limit is 100",
+          it.error.message, 1, true)
+      end
+    end
+    local other = assert(engine:start("t.grow", { n = 500 }))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, other))
+  end)
+
+  it("bounds what `into` brings", function()
+    local engine = backend.fresh()
+    assert(engine:load(growing { into = "x", run = function(ctx)
+      return ("x"):rep(ctx.input.n)
+    end }))
+    for _, case in ipairs { { 92, "completed" }, { 93, "failed" } } do
+      local id = assert(engine:start("t.grow", { n = case[1] },
+        { max_bytes = 100 }))
+      assert(engine:run())
+      assert.equal(case[2], kit.status(engine, id))
+    end
+  end)
+
+  it("is no more than the engine's", function()
+    local engine = backend.fresh { max_bytes = 100 }
+    assert(engine:load(growing { run = function(ctx)
+      ctx.vars.x = ("x"):rep(93)
+    end }))
+    local id = assert(engine:start("t.grow", nil, { max_bytes = 1000 }))
+    assert(engine:run())
+    assert.equal("limit", assert(engine:get(id)).error.code)
+  end)
+end)

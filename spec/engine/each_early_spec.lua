@@ -1,5 +1,6 @@
 -- An each that ends before all of its items have: when enough is known, and
 -- when more have failed than it tolerates.
+local explain = require "pawl.explain"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
@@ -284,7 +285,7 @@ kit.describe("an each that has enough", function(backend)
     assert.same({ 2, true }, { waits.tolerated, waits.early })
     assert.matches("0 of 5 are done (2 may fail), 5 under way (16 at most). "
       .. "It may end before all of them have.",
-      require "pawl.explain".text(why), 1, true)
+      table.concat(explain.sentences(why), " "), 1, true)
   end)
 end)
 

@@ -34,7 +34,8 @@
 -- name: instance_start
 -- args: @shard smallint, @id uuid, @workflow text,
 --       @version integer?, @priority smallint,
---       @executor_group text, @{{given}}, @key text, @parent uuid,
+--       @executor_group text, @lasts bigint?, @max_bytes bigint?,
+--       @{{given}}, @key text, @parent uuid,
 --       @root uuid, @parent_place json, @trigger_event text, @input json,
 --       @due_at time?, @delay_us bigint?, @now time?
 -- One instance, with its places in standing and agenda: all in one statement,
@@ -50,11 +51,11 @@ with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, version,
-       priority, executor_group, {{given}}, key, parent, root, parent_place,
+       priority, executor_group, lasts, max_bytes, {{given}}, key, parent, root, parent_place,
        trigger_event, input, visit, attempt, commits, seq,
        token_due_at, created_at, updated_at)
 select @shard, @id, 'running', @workflow, r.version, @priority,
-       @executor_group, {{given @}}, @key, @parent, @root,
+       @executor_group, @lasts, @max_bytes, {{given @}}, @key, @parent, @root,
        @parent_place, @trigger_event, @input, 0, 0, 0, 0,
        coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
   from {{startable}}
@@ -65,7 +66,7 @@ on conflict do nothing
 -- name: instance_insert
 -- args: @shard smallint, @workflow text, @version integer?,
 --       @id uuid[], @priority smallint[], @executor_group text[],
---       @{{given}}[], @key text[], @input json[], @due_at time?[],
+--       @lasts bigint?[], @max_bytes bigint?[], @{{given}}[], @key text[], @input json[], @due_at time?[],
 --       @delay_us bigint?[], @now time?
 -- rows: id uuid
 -- The same for many of one workflow; returns those that are new.
@@ -73,10 +74,10 @@ with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, version,
-       priority, executor_group, {{given}}, key, input, visit,
+       priority, executor_group, lasts, max_bytes, {{given}}, key, input, visit,
        attempt, commits, seq, token_due_at, created_at, updated_at)
 select @shard, s.id, 'running', @workflow, r.version, s.priority,
-       s.executor_group, {{given s.}}, s.key, s.input, 0, 0, 0, 0,
+       s.executor_group, s.lasts, s.max_bytes, {{given s.}}, s.key, s.input, 0, 0, 0, 0,
        coalesce(s.due_at, {{from_now s.delay_us}}), {{now}}, {{now}}
   from {{rows}} cross join -- only: postgres
   from -- only: sqlite
@@ -89,7 +90,8 @@ returning id; -- only: sqlite
 
 -- name: instance_alike
 -- args: @shard smallint, @workflow text, @version integer?,
---       @priority smallint, @executor_group text, @{{given}},
+--       @priority smallint, @executor_group text, @lasts bigint?,
+--       @max_bytes bigint?, @{{given}},
 --       @due_at time?, @delay_us bigint?, @id uuid[], @input json[],
 --       @now time?
 -- One or many that differ in their input alone, under ids that were drawn for
@@ -99,10 +101,11 @@ with new as ( -- only: postgres
 insert into -- only: postgres
 insert or fail into -- only: sqlite
        pawl.instance (shard, id, status, workflow, version,
-       priority, executor_group, {{given}}, input, visit, attempt, commits,
+       priority, executor_group, lasts, max_bytes, {{given}}, input, visit,
+       attempt, commits,
        seq, token_due_at, created_at, updated_at)
 select @shard, s.id, 'running', @workflow, r.version, @priority,
-       @executor_group, {{given @}}, s.input, 0, 0, 0, 0,
+       @executor_group, @lasts, @max_bytes, {{given @}}, s.input, 0, 0, 0, 0,
        coalesce(@due_at, {{from_now @delay_us}}), {{now}}, {{now}}
   from {{rows}} cross join -- only: postgres
   from -- only: sqlite
@@ -168,7 +171,7 @@ select s.no as no, i.id, i.workflow, i.tenant,
 --       token_no integer, token_state text, node text, previous_node text,
 --       visit bigint, attempt integer, token_data json, token_event json,
 --       token_detail json, token_due_at time, entered_at time,
---       tokens integer, {{own}},
+--       tokens integer, lasts bigint, max_bytes bigint, {{own}},
 --       has_rare boolean, parent uuid, parent_place json,
 --       commits bigint, seq bigint, started_at time, output json,
 --       revision integer, parts integer
@@ -184,7 +187,8 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
        {{variables_of i.parts; i.variables; i.id}},
        i.token_no, i.token_state, i.node, i.previous_node, i.visit,
        i.attempt, i.token_data, i.token_event, i.token_detail,
-       i.token_due_at, i.entered_at, i.tokens, {{own i.}},
+       i.token_due_at, i.entered_at, i.tokens, i.lasts, i.max_bytes,
+       {{own i.}},
        coalesce(i.stopped, i.cancellation, i.deletion, i.away,
                 i.compensation) is not null
          or i.deleted_at is not null as has_rare,
@@ -431,14 +435,14 @@ select {{shown_status @shard; @id; status}}
 --       input json, variables json, output json, error json, metadata json,
 --       progress text, cancellation json, commits bigint, trigger_event text,
 --       trigger_source text, compensation json, deadline_at time,
---       suspended_at time, {{gone}}, successor uuid, {{times}}, parts integer
+--       max_bytes bigint??, suspended_at time, {{gone}}, successor uuid, {{times}}, parts integer
 select id, {{shown_status @shard; @id; status}},
        workflow, version, node, {{whose}},
        {{shown_place parent_place}}, input,
        {{variables_of parts; variables; @id}}, output,
        error, metadata, progress, cancellation, commits, trigger_event,
-       trigger_source, compensation, deadline_at, suspended_at, {{gone}},
-       successor, {{times}}, parts
+       trigger_source, compensation, deadline_at, max_bytes, suspended_at,
+       {{gone}}, successor, {{times}}, parts
   from pawl.instance
  where shard = @shard and id = @id;
 

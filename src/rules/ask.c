@@ -48,6 +48,8 @@ static int64_t count(const pawl_buf *list) {
 
 pawl_code pawl_spend_effects(pawl_decision *d, pawl_error *err) {
   int64_t starts = count(&d->result->starts);
+  if (d->result->vars_changed)
+    MUST(pawl_vars_fit(d, pawl_buf_str(&d->result->vars), err));
   if (!d->def->is_limited) return PAWL_OK;
   if (d->result->vars_changed)
     MUST(pawl_vars_bear(d, pawl_buf_str(&d->result->vars), err));

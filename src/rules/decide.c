@@ -209,10 +209,9 @@ static int first_token(pawl_decision *d) {
   t->visit = ++p->state.visit;
   p->state.node = node->name;
   p->state.status = PAWL_STATUS_RUNNING;
-  if (d->def->deadline_us >= 0) {
-    p->state.deadline_us =
-        pawl_time_after(pawl_decision_now(d), d->def->deadline_us);
-  }
+  const int64_t lasts_us = pawl_decision_lasts(d);
+  if (lasts_us > 0)
+    p->state.deadline_us = pawl_time_after(pawl_decision_now(d), lasts_us);
   return k;
 }
 

@@ -123,6 +123,9 @@ struct pawl_decision {
   pawl_buf workflow;
   int64_t version;
   pawl_buf input;
+  int64_t lasts_us;   /* what its start says: from its beginning until its
+                         deadline; 0: as its definition says */
+  int64_t max_bytes;  /* and that of its variables; 0: as the world says */
   int64_t created_us; /* known where kept events were found */
   int has_parent;
   pawl_id parent;
@@ -205,6 +208,18 @@ static inline void pawl_decision_trace(const pawl_decision *d,
                                        const char *detail, int64_t due_us) {
   d->world->trace(d->world->ud, d, node, kind, elapsed_us, outcome, detail,
                   due_us);
+}
+/* How long it may take in all, as its start or else its definition says; not
+ * above 0: as long as it likes. */
+static inline int64_t pawl_decision_lasts(const pawl_decision *d) {
+  return d->lasts_us ? d->lasts_us : d->def->deadline_us;
+}
+/* How many bytes its variables may have: a start may say less than the engine,
+ * not more. */
+static inline int64_t pawl_decision_max_bytes(const pawl_decision *d) {
+  return d->max_bytes && d->max_bytes < d->world->max_bytes
+             ? d->max_bytes
+             : d->world->max_bytes;
 }
 static inline const char *pawl_decision_name(const pawl_decision *d,
                                              pawl_str text) {

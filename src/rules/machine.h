@@ -59,6 +59,9 @@ void pawl_vars_take(pawl_decision *d, pawl_buf *vars, pawl_buf *changes);
 pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
                            pawl_str output, pawl_error *err);
 
+/* May an instance have these variables, by what its start says? PAWL_LIMIT. */
+pawl_code pawl_vars_fit(pawl_decision *d, pawl_str vars, pawl_error *err);
+
 /* A step's output becomes the variable that its `into` names, among those that
  * its handler has left in d->result. PAWL_LIMIT as above. */
 pawl_code pawl_output_joins(pawl_decision *d, const pawl_node *node,

@@ -53,7 +53,7 @@ void pawl_vars_set(pawl_decision *d, const char *name, pawl_str value,
 /* With the output, of so many bytes, they would have `size`. */
 static pawl_code check_size(pawl_decision *d, const pawl_node *node,
                             size_t output, size_t size, pawl_error *err) {
-  const size_t max = (size_t)d->world->max_bytes;
+  const size_t max = (size_t)pawl_decision_max_bytes(d);
 
   if (size <= max) return PAWL_OK;
   pawl_said_clear(d->result);
@@ -63,6 +63,18 @@ static pawl_code check_size(pawl_decision *d, const pawl_node *node,
       "with \"%s\", of %zu bytes, the variables would have "
       "%zu bytes; the limit is %zu",
       node->into, output, size, max);
+}
+
+pawl_code pawl_vars_fit(pawl_decision *d, pawl_str vars, pawl_error *err) {
+  const size_t max = (size_t)pawl_decision_max_bytes(d);
+
+  if (!d->max_bytes || vars.len <= max) return PAWL_OK;
+  pawl_said_clear(d->result);
+  d->result->no_retry = 1;
+  return pawl_fail_hint(
+      err, PAWL_LIMIT, "its start says so: `max_bytes`",
+      "the variables would have %zu bytes; this instance's limit is %zu",
+      vars.len, max);
 }
 
 pawl_code pawl_output_joins(pawl_decision *d, const pawl_node *node,
@@ -87,7 +99,7 @@ out:
 pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
                            pawl_str output, pawl_error *err) {
   pawl_buf vars = {.alloc = d->alloc};
-  size_t max = (size_t)d->world->max_bytes;
+  size_t max = (size_t)pawl_decision_max_bytes(d);
   pawl_code rc = PAWL_OK;
 
   if (!node->into || !output.at) return PAWL_OK;

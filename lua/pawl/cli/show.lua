@@ -139,7 +139,7 @@ end
 local placed = {}
 for name in ([[id workflow version status node key business_key correlation
   tenant group parent parent_node parent_index root trigger_event
-  trigger_source priority times due lease executor progress deadline
+  trigger_source priority times due lease executor progress deadline max_bytes
   suspended_at input variables attributes output cancellation compensation
   error tokens commits deleted away archived purged trimmed
 ]]):gmatch "%S+" do
@@ -174,6 +174,7 @@ local function show_times(instance, now)
   line("due", format.when(instance.due, now))
   show_holder(instance, now)
   line("deadline", format.when(instance.deadline, now))
+  line("max bytes", instance.max_bytes)
   line("suspended", format.when(instance.suspended_at, now))
 end
 

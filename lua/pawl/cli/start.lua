@@ -243,6 +243,11 @@ local flags = {
     help = "begin later: 90, 15m, 2h" },
   { long = "at", arg = "TIME", type = "ahead",
     help = "begin at this time, or in 2d" },
+  { long = "deadline", arg = "DURATION", type = "duration",
+    help = "it fails when it has not ended so long after it began; default: "
+      .. "its workflow's" },
+  { long = "max-bytes", arg = "N", type = "count",
+    help = "that its variables may have, as JSON: fewer than the engine's" },
   { long = "group", arg = "NAME", help = "executor group that runs it" },
   { long = "correlation", arg = "ID",
     help = "business id that ties instances together" },

@@ -299,6 +299,10 @@ function pawl.doctor(url, options) end
 ---@field priority? integer    higher runs first
 ---@field delay? number|string begin later: seconds, or "2h"
 ---@field at? pawl.Time        begin then
+---@field deadline? number|string  it fails when it has not ended so long after
+---                             it began: in place of its workflow's `deadline`
+---@field max_bytes? integer   that its variables may have, as JSON: fewer than
+---                             the engine's `max_bytes`
 ---@field tenant? string
 ---@field group? string
 ---@field correlation? string
@@ -474,6 +478,7 @@ function Transaction:query(sql, ...) end
 ---@field trigger_source? string  and its source, if it had one
 ---@field successor? string    the instance that was given its key
 ---@field deadline? string
+---@field max_bytes? integer   that its variables may have, if its start said so
 ---@field suspended_at? string
 ---@field trimmed? pawl.Trimmed  where its history is not whole any more
 ---@field compensation? pawl.Compensation

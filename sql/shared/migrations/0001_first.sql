@@ -136,6 +136,8 @@ create table pawl.instance (
   input json,
   metadata json,
   started_by text,
+  lasts bigint,
+  max_bytes bigint,
   created_at timestamptz not null,
   -- counters and marks of the whole instance
   tokens integer not null default 1,
@@ -228,6 +230,10 @@ comment on column pawl.instance.stopped is
   'its tokens as they stood when it failed';
 comment on column pawl.instance.compensation is
   'how far the undoing is, and how the instance ends then';
+comment on column pawl.instance.lasts is
+  'microseconds from its beginning until its deadline, as its start says; null: as its workflow says';
+comment on column pawl.instance.max_bytes is
+  'how many its variables may have, as its start says; null: as its executor says';
 comment on column pawl.instance.deadline_at is
   'when it fails, if it has not ended';
 comment on column pawl.instance.suspended_at is 'since when it is suspended';
@@ -2014,12 +2020,14 @@ declare n integer; due timestamptz := coalesce(
 begin
   with new as (
     insert into pawl.instance (shard, id, status, workflow, version, priority,
-           executor_group, tenant, correlation, business_key, metadata,
-           started_by, key, input, visit, attempt, commits, seq, token_due_at,
+           executor_group, lasts, max_bytes, tenant, correlation, business_key,
+           metadata, started_by, key, input, visit, attempt, commits, seq, token_due_at,
            created_at, updated_at)
     select start_row.shard, start_row.id, 'running', start_row.code, r.version,
            coalesce((o ->> 'priority')::smallint, 0),
-           coalesce(o ->> 'group', 'default'), start_row.tenant,
+           coalesce(o ->> 'group', 'default'),
+           (o ->> 'deadline_us')::bigint, (o ->> 'max_bytes')::bigint,
+           start_row.tenant,
            o ->> 'correlation', o ->> 'business_key',
            case when o ->> 'metadata' is not null then o -> 'metadata' end,
            start_row.starter, start_row.key, start_row.input, 0, 0, 0, 0, v.due,
@@ -2295,7 +2303,9 @@ begin
     "string return fail replace", "reuse": "string never ended failed",
     "version": "number 1 2147483647", "priority": "number -32768 32767",
     "delay_us": "number 0 3153600000000000",
-    "at_us": "number 1 253402300799999999", "group": "string",
+    "at_us": "number 1 253402300799999999",
+    "deadline_us": "number 1 3153600000000000",
+    "max_bytes": "number 1 9223372036854775807", "group": "string",
     "tenant": "string", "correlation": "string", "business_key": "string",
     "metadata": "object", "by": "string", "attributes": "object",
     "id": "string"}');

@@ -42,7 +42,7 @@ static void add_instance(const pawl_rows *r, pawl_object *o) {
   pawl_member_columns(o, r, 0,
                       PAWL_SHOWN_whose
                       " parent_node parent_index trigger_event trigger_source "
-                      "deadline=deadline_at "
+                      "deadline=deadline_at max_bytes "
                       "suspended_at metadata commits successor");
   pawl_member_deleted(o, row.deletion, row.deleted_at, row.purge_at);
   pawl_member_away(o, row.away);

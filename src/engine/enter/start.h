@@ -39,6 +39,7 @@ typedef struct pawl_start_options {
   pawl_buf key, group;
   int64_t version, priority;
   int64_t delay_us, at_us;
+  int64_t deadline_us, max_bytes; /* 0: as its workflow, or the engine, says */
   int on_existing, reuse;
   pawl_str attributes; /* a slice of the options' text, as all JSON is */
   pawl_str input;      /* of an item */
@@ -111,6 +112,7 @@ const char *pawl_start_group(const pawl_engine *e,
 #define PAWL_START_MEMBERS(e)                                              \
   .id = &o->id, .priority = o->priority,                                   \
   .executor_group = pawl_strz(pawl_start_group(e, o)), .due_at = o->at_us, \
+  .lasts = o->deadline_us, .max_bytes = o->max_bytes,                      \
   .delay_us = o->delay_us, PAWL_COLUMNS_given(PAWL_START_ARG)
 /* The arguments of attribute_start for n options, which stand `step` bytes
  * apart: a row for each attribute. `scratch` has what they borrow. */

@@ -35,6 +35,10 @@ static const pawl_option start_rows[] = {
      .high = INT16_MAX},
     {"delay_us", PAWL_OPTION_SPAN, AT(delay_us), .high = 100 * YEAR_US},
     {"at_us", PAWL_OPTION_TIME, AT(at_us), .low = 1},
+    {"deadline_us", PAWL_OPTION_SPAN, AT(deadline_us), .low = 1,
+     .high = 100 * YEAR_US},
+    {"max_bytes", PAWL_OPTION_INT, AT(max_bytes), .low = 1,
+     .high = INT64_MAX},
     {"group", PAWL_OPTION_TEXT, WORD(group)},
     PAWL_COLUMNS_given(ROW)
     {"attributes", PAWL_OPTION_OBJECT, AT(attributes)},
