@@ -7,7 +7,7 @@
 ---               [sqlite | postgres]
 ---
 ---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7,
----                   W7_single, each
+---                   W7_single, each, children
 ---   latency.lua     W4, W4_signal, the cold start
 ---   depth.lua       W5
 ---   memory.lua      rss_mb, rss_waiting_ratio
@@ -98,6 +98,7 @@ local ROUND = {
   { "W3_bulk", throughput.W3_bulk, "starts/s" },
   { "W4", latency.W4, "ms" }, { "W4_signal", latency.W4_signal, "ms" },
   { "W6", throughput.W6, "steps/s" }, { "each", throughput.each, "items/s" },
+  { "children", throughput.children, "items/s" },
   { "W7", throughput.W7, "events/s" },
   { "W7_single", throughput.W7_single, "events/s" },
 }

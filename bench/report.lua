@@ -117,6 +117,7 @@ local TITLES = {
   { "W7", "events queued for one instance; raw: a tenth of them" },
   { "W7_single", "events to one instance, one by one; raw: queued" },
   { "each", "items of one fan-out; raw: a tenth" },
+  { "children", "children of one fan-out; raw: a tenth" },
   { "beside", "W1 while pruned and relayed; raw: empty" },
 }
 

@@ -30,6 +30,8 @@ targets.list = {
   { figure = "postgres.W6.ratio", least = 0.9 },
   { figure = "postgres.W7.ratio", least = 0.8 },
   { figure = "sqlite.W7.ratio", least = 0.8 },
+  { figure = "postgres.children.transactions_per_item", most = 2.5 },
+  { figure = "sqlite.children.transactions_per_item", most = 2.5 },
   { figure = "postgres.beside.ratio", least = 0.9 },
   { figure = "postgres.beside.claims_ratio", least = 0.9 },
   { figure = "postgres.beside.elsewhere_ratio", least = 0.9 },

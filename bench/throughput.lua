@@ -202,10 +202,12 @@ function throughput.W3_bulk(_, store, size)
   end)
 end
 
---- One instance that fans out over `items` items.
-local function fan_out(bench, store, items)
+--- One instance that fans out over `items` items: branches, or (`child`, the
+--- file of theirs) children.
+local function fan_out(bench, store, items, file, child)
   local engine <close> = assert(pawl.open(store.url))
-  local code = assert(engine:load(bench.workflows .. "each.lua")).workflow
+  if child then assert(engine:load(bench.workflows .. child)) end
+  local code = assert(engine:load(bench.workflows .. file)).workflow
   local id = assert(engine:start(code, { items = items }))
   collectgarbage()
   local sample = count(store, engine, {}, "item", function()
@@ -217,14 +219,27 @@ local function fan_out(bench, store, items)
   return sample
 end
 
---- Its measure is itself with a tenth of the items: an item costs the same.
-function throughput.each(bench, store, size)
-  local few = fan_out(bench, store, size.items // 10)
-  local many = fan_out(bench, store, size.items)
+--- Measured by itself with a tenth of the items.
+local function by_few(fan, items)
+  local few, many = fan(items // 10), fan(items)
   many.raw = few.value
   many.statements_per_item_of_few = few.statements_per_item
   many.transactions_per_item_of_few = few.transactions_per_item
   return many
+end
+
+--- Its measure is itself with a tenth of the items: an item costs the same.
+function throughput.each(bench, store, size)
+  return by_few(function(items)
+    return fan_out(bench, store, items, "each.lua")
+  end, size.items)
+end
+
+--- The same over children.
+function throughput.children(bench, store, size)
+  return by_few(function(items)
+    return fan_out(bench, store, items, "children.lua", "one_step.lua")
+  end, size.items)
 end
 
 --- Steps that wait on a socket. Raw is what they would take if nothing else

@@ -13,12 +13,12 @@ local others = require "others"
 local targets = require "targets"
 
 local MEASURES = { "W1", "W2", "W3", "W3_bulk", "W4", "W4_signal", "W5", "W6",
-  "W7", "W7_single", "each", "beside" }
+  "W7", "W7_single", "each", "children", "beside" }
 
 --- Of what each measure counts by.
 local COUNTED = { W1 = "step", W2 = "step", W3 = "start", W3_bulk = "start",
   W5 = "step", W6 = "step", W7 = "event", W7_single = "event",
-  each = "item" }
+  each = "item", children = "item" }
 
 --- A kit of other engines that tells what it was asked.
 local KIT = [[

@@ -281,7 +281,8 @@ local function draw_call(pen, to)
   local node = add(pen, "call", { flow = random:between(2, pen.nflows),
     ways = single(to), into = random:chance(30) or nil,
     input = random:chance(30) and "handler" or nil,
-    parent_end = random:pick { "cancel", "leave" } })
+    parent_end = random:pick { "cancel", "leave" },
+    priority = random:chance(20) and random:between(-3, 3) or nil })
   if random:chance(50) then
     node.ways = { { name = "completed", to = to },
       { name = "failed", to = side(pen, to) },
@@ -311,6 +312,7 @@ local function draw_each(pen, to)
   if pen.nflows > 1 and random:chance(40) then
     node.flow = random:between(2, pen.nflows)
     node.parent_end = random:pick { "cancel", "leave" }
+    node.priority = random:chance(20) and random:between(-3, 3) or nil
   else
     local outer = pen.in_each
     pen.depth, pen.in_each = pen.depth + 1, true
@@ -565,6 +567,7 @@ function render.call(node, code)
   return {
     workflow = q(code(node.flow)),
     parent_end = node.parent_end and q(node.parent_end),
+    priority = node.priority and ("%d"):format(node.priority),
     input = "function(ctx) return { order = ctx.input.order } end",
     into = node.into and q("got_" .. node.name),
   }
@@ -579,6 +582,7 @@ function render.each(node, code)
     branch = node.branch and q(node.branch),
     workflow = node.flow and q(code(node.flow)),
     parent_end = node.parent_end and q(node.parent_end),
+    priority = node.priority and ("%d"):format(node.priority),
     window = ("%d"):format(node.window),
     on_failure = node.on_failure and q(node.on_failure),
     tolerate = node.tolerate and (type(node.tolerate) == "string"

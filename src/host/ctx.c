@@ -298,6 +298,10 @@ pawl_code pawl_ctx_push_event(pawl_run *run, lua_State *L, int idx) {
   return PAWL_OK;
 }
 
+pawl_code pawl_ctx_push_output(const pawl_run *run, lua_State *L) {
+  return pawl_ctx_decode_stored(L, run->call->output, run->caught.err);
+}
+
 /* A table of the handler's that is written back when it changed. */
 typedef struct kept {
   const char *path; /* "token.data" */

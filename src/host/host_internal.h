@@ -295,6 +295,8 @@ void pawl_ctx_push(pawl_run *run, lua_State *L);
 /* Pushes ctx.event of the ctx at idx; nothing when it is not PAWL_OK. Raises
  * errors of memory. */
 pawl_code pawl_ctx_push_event(pawl_run *run, lua_State *L, int idx);
+/* Pushes the output that its call comes with. */
+pawl_code pawl_ctx_push_output(const pawl_run *run, lua_State *L);
 /* Writes what the handler left in ctx.vars, ctx.token.data and ctx.attrs into
  * the result, and completes what it emitted and started. `idx`: the ctx.
  * Raises errors of memory. */

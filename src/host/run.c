@@ -96,8 +96,7 @@ static int body(lua_State *L) {
   }
   lua_pushvalue(L, AT_CTX);
   if (run->call->handler == PAWL_HANDLER_ENOUGH) {
-    run->caught.rc =
-        pawl_ctx_decode_stored(L, run->call->output, run->caught.err);
+    run->caught.rc = pawl_ctx_push_output(run, L);
     run->result->no_retry = pawl_catch_is_for_good(run->caught.rc);
     if (run->caught.rc != PAWL_OK) return 0;
     nargs = 2;

@@ -96,8 +96,12 @@ return {
   mermaid = { "[(", ")]" },
   dot = "cylinder",
   detail = function(node)
-    local window = ("%d at once"):format(node.window or 16)
-    return node.workflow and words.child(node) .. ", " .. window or window
+    local text = ("%d at once"):format(node.window or 16)
+    if node.workflow then text = words.child(node) .. ", " .. text end
+    if node.tolerate then
+      text = ("%s, %s may fail"):format(text, node.tolerate)
+    end
+    return node.enough and text .. ", until enough" or text
   end,
   sentence = function(data, token, w)
     local text = ("it waits for its items: %d of %d are done"):format(w.done,

@@ -178,6 +178,16 @@ function kinds.each(draw, case)
   draw:start(case)
 end
 
+function kinds.few(draw, case)
+  local n = draw.random:upto(30)
+  items(case, n)
+  case.input.enough = draw.random:upto(n)
+  case.expect.steps.item = { case.input.enough, n }
+  case.expect.vars = { counted = case.input.enough, failed = 0 }
+  draw:fails(case.input, { "item" })
+  draw:start(case)
+end
+
 function kinds.nest(draw, case)
   local n = draw.random:upto(6)
   items(case, n)
@@ -457,7 +467,8 @@ end
 
 local weights = { gone = 3, put = 3, mark = 3, lost = 3, seq = 10, slow = 2,
   all = 4, any = 4, two = 4, each = 4,
-  nest = 3, asked = 4, kids = 3, call = 4, event = 6, many = 2, begun = 3,
+  few = 3, nest = 3, asked = 4, kids = 3, call = 4, event = 6, many = 2,
+  begun = 3,
   late = 4, timer = 4, task = 5, saga = 6, recalled = 3, book = 5, hold = 6,
   move = 5 }
 

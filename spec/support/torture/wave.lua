@@ -209,9 +209,9 @@ end
 
 local function load_all(engine)
   for _, case in ipairs { "all", "any", "asked", "book", "call", "each",
-    "event", "gone", "hold", "kid", "kids", "late", "many", "mark", "mend",
-    "move1", "move2", "nest", "put", "recalled", "saga", "seq", "slow",
-    "task", "timer", "two" } do
+    "event", "few", "gone", "hold", "kid", "kids", "late", "many", "mark",
+    "mend", "move1", "move2", "nest", "put", "recalled", "saga", "seq",
+    "slow", "task", "timer", "two" } do
     assert(engine:load(("%s/%s.lua"):format(flows, case)))
   end
 end

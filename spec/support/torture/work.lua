@@ -63,18 +63,20 @@ function work.item(ctx)
   return nil, 2 * ctx.token.data.item
 end
 
---- Adds up what an each has brought; false for what failed.
+--- Adds up what an each has brought: what failed has its error, and what was
+--- not waited for nothing.
 function work.sum(ctx)
   work.step(ctx)
-  local sum, failed = 0, 0
+  local sum, failed, counted = 0, 0, 0
   for _, result in ipairs(ctx.vars.results) do
     if type(result) == "table" and result.error then
       failed = failed + 1
-    else
-      sum = sum + result
+    elseif result ~= pawl.null then
+      sum, counted = sum + result, counted + 1
     end
   end
   ctx.vars.sum, ctx.vars.failed, ctx.vars.results = sum, failed, nil
+  ctx.vars.counted = counted
 end
 
 --- In a transactional step: a row of the ledger, and a row that a failure

@@ -271,6 +271,7 @@ struct pawl_engine {
   int deliver_pause;       /* one was kept: nothing before then */
   int deliver_more;        /* there was no time for all */
   int deliver_shard;       /* with which the next one begins */
+  pawl_cost deliver_cost;  /* of those that go out together */
   /* ---- relay.c ---- */
   struct pawl_relay *relay; /* NULL: never asked for */
   /* ---- apply.c, reach.c ---- */

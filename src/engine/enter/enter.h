@@ -44,6 +44,19 @@ typedef struct pawl_origin {
 pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
                             pawl_str options, const pawl_origin *origin,
                             pawl_id *id, int *created, pawl_error *err);
+/* One of several that are started in one transaction: its options have an id
+ * and no key. */
+typedef struct pawl_start_of {
+  const char *code;
+  pawl_str input, options;
+  const pawl_origin *origin;
+  int created; /* 0: it is there already, or its version takes no new
+                  instances; pawl_engine_start tells which */
+} pawl_start_of;
+/* All of one shard. When anything is wrong with one of them nothing is stored,
+ * and the error is that one's. */
+pawl_code pawl_engine_start_together(pawl_engine *e, pawl_start_of *list,
+                                     int n, pawl_error *err);
 pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
                                  pawl_str items, pawl_str options,
                                  pawl_buf *out, pawl_error *err);

@@ -1,6 +1,8 @@
 /* Starting an instance: stored when the call returns (promise 1). */
 #include "start.h"
 
+#include <assert.h>
+
 #include "../common/wake.h"
 
 /* Nothing was inserted: is it there already, or was it refused, because its
@@ -109,6 +111,25 @@ static pawl_code take_origin(const pawl_origin *origin, pawl_start_options *o,
   return pawl_buf_check(&o->key, err);
 }
 
+/* All that can be known of it beforehand. *asked: the version that its caller
+ * names. */
+static pawl_code prepare(pawl_engine *e, pawl_starting *s, pawl_str text,
+                         int64_t *asked, pawl_error *err) {
+  pawl_start_options *o = s->options;
+
+  MUST(pawl_start_check_code(s->code, err));
+  MUST(check_input(&s->input, err));
+  if (text.at) MUST(pawl_json_check(text, NULL, err));
+  MUST(pawl_start_options_read(o, text, 0, err));
+  MUST(pawl_start_check_size(e, o, s->input, err));
+  MUST(pawl_start_tenant(e, s->origin, o, err));
+  MUST(take_origin(s->origin, o, err));
+  MUST(pawl_start_check_reuse(o, err));
+  *asked = o->version;
+  MUST(pawl_start_version(e, s->code, o, err));
+  return pawl_start_id(e, s->code, o, err);
+}
+
 /* A version that is loaded here may be inactive in the store while another is
  * active: then that one is tried, unless the caller has named it. */
 pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
@@ -121,17 +142,7 @@ pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
   pawl_code rc = PAWL_OK;
 
   pawl_start_options_init(o, &e->alloc);
-  TRY(pawl_start_check_code(code, err));
-  TRY(check_input(&s.input, err));
-  if (text.at) TRY(pawl_json_check(text, NULL, err));
-  TRY(pawl_start_options_read(o, text, 0, err));
-  TRY(pawl_start_check_size(e, o, s.input, err));
-  TRY(pawl_start_tenant(e, origin, o, err));
-  TRY(take_origin(origin, o, err));
-  TRY(pawl_start_check_reuse(o, err));
-  asked = o->version;
-  TRY(pawl_start_version(e, code, o, err));
-  TRY(pawl_start_id(e, code, o, err));
+  TRY(prepare(e, &s, text, &asked, err));
   TRY(start_once(e, &s, err));
   if (s.refused && !asked && o->version) { /* ours is not active */
     o->version = 0;
@@ -146,5 +157,86 @@ pawl_code pawl_engine_start(pawl_engine *e, const char *code, pawl_str input,
     pawl_wake_programs(e); /* it may be due before what they wait for */
 out:
   pawl_start_options_deinit(o);
+  return rc;
+}
+
+/* ---- several in one transaction ---- */
+
+typedef struct among {
+  pawl_starting s;
+  pawl_start_options options;
+  int at; /* where the store says whether it is new */
+} among;
+
+static pawl_code send_all(pawl_engine *e, among *list, int n,
+                          pawl_error *err) {
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  for (int i = 0; i < n; i++) {
+    assert(pawl_start_shard(e, &list[i].s) ==
+           pawl_start_shard(e, &list[0].s)); /* S3 */
+    TRY(pawl_start_send(e, &list[i].s, &list[i].at, err));
+  }
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* Sent again when the answer was lost: then those of the first time are there
+ * already, and the caller looks. */
+static pawl_code store_all(pawl_engine *e, among *list, int n,
+                           pawl_error *err) {
+  int tries = 0;
+  pawl_code rc;
+
+  do rc = send_all(e, list, n, err);
+  while (pawl_store_may_repeat(rc, &tries));
+  return rc;
+}
+
+static void tell_all(pawl_engine *e, const among *all, pawl_start_of *list,
+                     int n) {
+  int due = 0, later = 0;
+  pawl_rows rows;
+
+  for (int i = 0; i < n; i++) {
+    const pawl_start_options *o = &all[i].options;
+    pawl_store_rows(e->store, all[i].at, &rows);
+    list[i].created = rows.changed == 1;
+    due |= list[i].created && !(o->delay_us || o->at_us);
+    later |= list[i].created;
+  }
+  if (due)
+    pawl_wake(e);
+  else if (later)
+    pawl_wake_programs(e);
+}
+
+pawl_code pawl_engine_start_together(pawl_engine *e, pawl_start_of *list,
+                                     int n, pawl_error *err) {
+  const size_t size = (size_t)n * sizeof(among);
+  among *all = pawl_calloc(&e->alloc, size);
+  int64_t asked;
+  pawl_code rc = PAWL_OK;
+
+  if (!all) return pawl_fail_memory(err);
+  for (int i = 0; i < n; i++) {
+    pawl_start_options_init(&all[i].options, &e->alloc);
+    all[i].s = (pawl_starting){.code = list[i].code,
+                               .input = list[i].input,
+                               .options = &all[i].options,
+                               .origin = list[i].origin};
+  }
+  for (int i = 0; i < n; i++) {
+    TRY(prepare(e, &all[i].s, list[i].options, &asked, err));
+    assert(all[i].options.has_id && !all[i].options.key.len);
+  }
+  TRY(store_all(e, all, n, err));
+  tell_all(e, all, list, n);
+out:
+  for (int i = 0; i < n; i++) pawl_start_options_deinit(&all[i].options);
+  pawl_release(&e->alloc, all, size);
   return rc;
 }

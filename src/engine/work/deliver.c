@@ -4,20 +4,28 @@
  * it to the next: a child is inserted under an id that its parent has drawn, a
  * letter lies in an inbox under a name of its own. One instance's messages go
  * out in order. What another is told waits in its inbox for the lease's
- * holder, behind the latch, like everything that comes from outside. */
+ * holder, behind the latch, like everything that comes from outside.
+ *
+ * Neighbours of a kind go out together: the children that a commit has started,
+ * and what many have to tell, are one transaction for each shard they go to.
+ * Nothing else follows from that: what fails for one is done again for each by
+ * itself, and messages are deleted once their page is through. */
 #include "deliver.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "../../base/fault.h"
 #include "../../rules/stored.h"
 #include "../../value/json.h"
 #include "../../value/object.h"
+#include "../common/chore.h"
 #include "../common/time.h"
 #include "../common/wake.h"
 #include "../enter/enter.h"
+#include "births.h"
 #include "budget.h"
 #include "claim.h"
 
@@ -25,13 +33,10 @@
 #define CHILDREN 200 /* told to end in one transaction */
 #define DELIVER_EVERY_US PAWL_SECOND
 
-/* Its instance is who sends it. */
-typedef pawl_message_list_row message;
+typedef pawl_message message;
 
 static pawl_str member(const message *m, const char *name) {
-  pawl_str value = {NULL, 0};
-  if (m->data.len) (void)pawl_json_get(m->data, name, &value);
-  return value;
+  return pawl_message_member(m, name);
 }
 
 static int64_t member_int(const message *m, const char *name, int64_t none) {
@@ -49,12 +54,15 @@ typedef struct letter {
   pawl_str event_id, by, data;
 } letter;
 
-/* Into the unit that is open. Nobody there, or nobody alive: nothing. */
-static pawl_code send_letter(pawl_engine *e, const letter *l,
-                             pawl_error *err) {
-  MUST(PAWL_SEND(e->store, agenda_wake, NULL, err,
-                 .shard = pawl_shard_of(e, l->to), .id = l->to,
-                 .now = pawl_store_now(e->store)));
+/* Into the unit that is open, a wake-up before its letters. Nobody there, or
+ * nobody alive: nothing. */
+static pawl_code wake(pawl_engine *e, const pawl_id *to, pawl_error *err) {
+  return PAWL_SEND(e->store, agenda_wake, NULL, err,
+                   .shard = pawl_shard_of(e, to), .id = to,
+                   .now = pawl_store_now(e->store));
+}
+
+static pawl_code put_letter(pawl_engine *e, const letter *l, pawl_error *err) {
   return PAWL_SEND(e->store, inbox_insert, NULL, err,
                    .shard = pawl_shard_of(e, l->to), .id = l->to, .no = &l->no,
                    .kind = pawl_strz(l->kind), .event_id = l->event_id,
@@ -82,6 +90,12 @@ static pawl_code note_ending(pawl_engine *e, int shard, const pawl_id *ids,
   return pawl_store_send(e->store, a, NULL, err);
 }
 
+static void posted(pawl_engine *e) {
+  e->fresh_ready = 1;
+  e->look_mono_us = 0; /* perhaps of a workflow not seen to be ready yet */
+  pawl_wake(e);
+}
+
 /* The same letter to n instances of one shard, in the order of their ids; when
  * it asks them to end, that is noted with it. */
 static pawl_code post(pawl_engine *e, const pawl_id *ids, int n,
@@ -97,13 +111,12 @@ static pawl_code post(pawl_engine *e, const pawl_id *ids, int n,
     assert(i == 0 || pawl_id_cmp(&ids[i - 1], &ids[i]) < 0);     /* S2 */
     assert(pawl_shard_of(e, l.to) == pawl_shard_of(e, &ids[0])); /* S3 */
     TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
-    TRY(send_letter(e, &l, err));
+    TRY(wake(e, l.to, err));
+    TRY(put_letter(e, &l, err));
   }
   if (ending) TRY(note_ending(e, pawl_shard_of(e, &ids[0]), ids, n, err));
   TRY(pawl_store_commit(e->store, err));
-  e->fresh_ready = 1;
-  e->look_mono_us = 0; /* perhaps of a workflow not seen to be ready yet */
-  pawl_wake(e);
+  posted(e);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);
   return rc;
@@ -129,71 +142,6 @@ static pawl_code tell_parent(pawl_engine *e, const pawl_id *parent,
 }
 
 /* ---- a child ---- */
-
-/* What a child has of its parent; `root` and the words stay as they are when
- * the parent is gone. */
-typedef struct kin {
-  pawl_id root;
-  pawl_buf tenant, group;
-} kin;
-
-static void init_kin(const pawl_engine *e, kin *k) {
-  *k = (kin){.tenant = {.alloc = &e->alloc}, .group = {.alloc = &e->alloc}};
-}
-
-static void deinit_kin(kin *k) {
-  pawl_buf_deinit(&k->tenant);
-  pawl_buf_deinit(&k->group);
-}
-
-static pawl_code read_kin(pawl_engine *e, const pawl_id *parent, kin *k,
-                          pawl_error *err) {
-  pawl_rows rows;
-
-  k->root = *parent;
-  MUST(PAWL_READ(e->store, instance_kin, &rows, err,
-                 .shard = pawl_shard_of(e, parent), .id = parent));
-  if (!rows.nrows) return PAWL_OK;
-  const pawl_instance_kin_row row = pawl_read_instance_kin(&rows, 0);
-  if (row.root) k->root = *row.root;
-  pawl_buf_adds(&k->tenant, row.tenant);
-  pawl_buf_adds(&k->group, row.executor_group);
-  return PAWL_OK;
-}
-
-static void add_option(pawl_buf *b, pawl_str given, const char *name,
-                       const pawl_buf *word) {
-  pawl_str value;
-  if (!word->len || (given.at && pawl_json_get(given, name, &value) &&
-                     pawl_json_kind_of(value) != PAWL_JSON_NULL))
-    return;
-  pawl_buf_addf(b, ",\"%s\":", name);
-  pawl_json_add_string(b, pawl_buf_str(word));
-}
-
-/* The options of pawl_start: those given, and what the parent decides. */
-static void child_options(const message *m, const kin *k, pawl_buf *b) {
-  pawl_str given = member(m, "options");
-  int64_t version = member_int(m, "version", 0);
-  char id[37];
-
-  pawl_id_format(m->target, id);
-  pawl_buf_addf(b, "{\"id\":\"%s\"", id);
-  if (version) pawl_buf_addf(b, ",\"version\":%" PRId64, version);
-  add_option(b, given, "tenant", &k->tenant);
-  add_option(b, given, "group", &k->group);
-  for (pawl_json_iter it = {0}; given.at && pawl_json_walk(given, &it);) {
-    if (pawl_json_kind_of(it.value) == PAWL_JSON_NULL ||
-        pawl_str_eqz(it.key, "id") ||
-        (version && pawl_str_eqz(it.key, "version")))
-      continue;
-    pawl_buf_addz(b, ",\"");
-    pawl_buf_adds(b, it.key);
-    pawl_buf_addz(b, "\":");
-    pawl_buf_adds(b, it.value);
-  }
-  pawl_buf_addc(b, '}');
-}
 
 /* It will never start, or its result can never come: its parent hears of it as
  * of one that has failed. */
@@ -263,43 +211,19 @@ static int is_for_failure(const message *m) {
 
 static pawl_code start_child(pawl_engine *e, const message *m,
                              pawl_error *err) {
-  kin k;
-  pawl_buf code = {.alloc = &e->alloc}, options = {.alloc = &e->alloc};
-  pawl_origin origin = {.inside = 1,
-                        .parent = m->instance,
-                        .root = &k.root,
-                        .parent_place = member(m, "place")};
-  int tracked = pawl_json_kind_of(member(m, "track")) != PAWL_JSON_FALSE;
-  int created;
   pawl_error why;
-  pawl_id id;
-  pawl_code rc = PAWL_OK;
+  pawl_code rc = pawl_birth(e, m, &why);
 
-  init_kin(e, &k);
-  TRY(read_kin(e, m->instance, &k, err));
-  pawl_json_unquote(member(m, "workflow"), &code);
-  if (!tracked) origin.parent = NULL;
-  child_options(m, &k, &options);
-  TRY(pawl_buf_check(&code, err));
-  TRY(pawl_buf_check(&options, err));
-  rc = pawl_engine_start(e, code.at ? code.at : "", member(m, "input"),
-                         pawl_buf_str(&options), &origin, &id, &created, &why);
-  if (rc == PAWL_OK) {
-    e->fresh_ready = 1;
-    e->look_mono_us = 0;
-  } else if (!pawl_code_is_final(rc, &why)) {
+  if (rc == PAWL_OK) return rc;
+  if (!pawl_code_is_final(rc, &why)) {
     *err = why;
-  } else {
-    pawl_log_error(&e->log, PAWL_WARN, "a child was not started", &why);
-    rc = tracked ? tell_refused(e, m, m->instance, m->target, &why, err)
+    return rc;
+  }
+  pawl_log_error(&e->log, PAWL_WARN, "a child was not started", &why);
+  return pawl_birth_is_tracked(m)
+             ? tell_refused(e, m, m->instance, m->target, &why, err)
          : is_for_failure(m) ? note_refused(e, m, &why, err)
                              : PAWL_OK;
-  }
-out:
-  deinit_kin(&k);
-  pawl_buf_deinit(&code);
-  pawl_buf_deinit(&options);
-  return rc;
 }
 
 /* ---- ending children ---- */
@@ -383,17 +307,17 @@ static pawl_code tell_result(pawl_engine *e, const message *m,
 /* Of its sender's tenant. */
 static pawl_code hand_signal(pawl_engine *e, const message *m,
                              pawl_error *err) {
-  kin k;
+  pawl_kin k;
   pawl_str tenant;
   int64_t reached;
   pawl_code rc = PAWL_OK;
 
-  init_kin(e, &k);
-  TRY(read_kin(e, m->instance, &k, err));
+  pawl_kin_init(e, &k);
+  TRY(pawl_kin_read(e, m->instance, &k, err));
   tenant = pawl_buf_str(&k.tenant);
   rc = pawl_engine_signal(e, m->data, &tenant, &reached, NULL, err);
 out:
-  deinit_kin(&k);
+  pawl_kin_deinit(&k);
   return rc;
 }
 
@@ -438,6 +362,125 @@ static pawl_code delete_messages(pawl_engine *e, int shard,
   return pawl_store_once(e->store, PAWL_UNIT_BATCH, &e->args, NULL, err);
 }
 
+/* ---- together ---- */
+
+#define TOGETHER_BYTES (1024 * 1024) /* of what goes out at once */
+
+/* May the two go out in one transaction? */
+static int may_join(const message *m, const message *other) {
+  if (!pawl_str_eq(m->kind, other->kind)) return 0;
+  return pawl_str_eqz(m->kind, "result") ||
+         (pawl_str_eqz(m->kind, "start") && pawl_birth_may_join(m) &&
+          pawl_birth_may_join(other));
+}
+
+/* How many there may be of a tick's budget: what they take is measured, from
+ * one on. */
+static int most_together(pawl_engine *e) {
+  const pawl_budget *b = &e->budget;
+
+  if (!b->is_on || b->until_mono_us == PAWL_NEVER) return PAGE;
+  if (!e->deliver_cost.seen) return 1;
+  const int n = pawl_cost_fits(&e->deliver_cost,
+                               b->until_mono_us - pawl_clock_mono(), PAGE);
+  return n > 1 ? n : 1;
+}
+
+/* How many of the first ones go out together. */
+static int count_together(pawl_engine *e, const message *page, int n) {
+  const int most = most_together(e);
+  size_t bytes = page->data.len;
+  int k = 1;
+
+  while (k < n && k < most && may_join(page, &page[k]) &&
+         (bytes += page[k].data.len) <= TOGETHER_BYTES)
+    k++;
+  return k;
+}
+
+static int by_target(const void *a, const void *b) {
+  const message *x = *(const message *const *)a;
+  const message *y = *(const message *const *)b;
+  return pawl_id_cmp(x->target, y->target);
+}
+
+/* Results of children, into their parents' inboxes: each parent is waked once,
+ * in the order of their ids (S2). */
+static pawl_code post_results(pawl_engine *e, const message **list, int n,
+                              pawl_error *err) {
+  char names[PAGE][48];
+  pawl_code rc = PAWL_OK;
+
+  assert(n > 0 && n <= PAGE);
+  qsort(list, (size_t)n, sizeof *list, by_target);
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  for (int i = 0; i < n; i++)
+    if (!i || !pawl_id_eq(list[i]->target, list[i - 1]->target))
+      TRY(wake(e, list[i]->target, err));
+  for (int i = 0; i < n; i++) {
+    letter l = {.to = list[i]->target,
+                .kind = "child",
+                .event_id = name_letter(names[i], "child", list[i]->instance),
+                .data = list[i]->data};
+    TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &l.no, err));
+    TRY(put_letter(e, &l, err));
+  }
+  TRY(pawl_store_commit(e->store, err));
+  posted(e);
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+static pawl_code start_children(pawl_engine *e, const message **list, int n,
+                                pawl_error *err) {
+  unsigned char born[PAGE];
+
+  MUST(pawl_births(e, list, n, born, err));
+  for (int i = 0; i < n; i++)
+    if (!born[i]) MUST(start_child(e, list[i], err)); /* it tells why not */
+  return PAWL_OK;
+}
+
+/* What can never be delivered is told, and dropped. */
+static pawl_code hand_over_one(pawl_engine *e, const message *m,
+                               pawl_error *err) {
+  pawl_code rc = hand_over(e, m, err);
+
+  if (rc == PAWL_OK || !pawl_code_is_final(rc, err)) return rc;
+  pawl_log_error(&e->log, PAWL_ERROR, "a message cannot be delivered", err);
+  return PAWL_OK;
+}
+
+/* Of one kind, to one shard (S3). */
+static pawl_code hand_over_some(pawl_engine *e, const message **list, int n,
+                                pawl_error *err) {
+  if (n == 1) return hand_over_one(e, list[0], err);
+  return pawl_str_eqz(list[0]->kind, "start") ? start_children(e, list, n, err)
+                                              : post_results(e, list, n, err);
+}
+
+static pawl_code hand_over_together(pawl_engine *e, const message *run, int n,
+                                    pawl_error *err) {
+  const message *some[PAGE];
+  unsigned char done[PAGE] = {0};
+
+  for (int i = 0; i < n; i++) {
+    int k = 0;
+    for (int j = i; j < n; j++) {
+      if (done[j] ||
+          pawl_shard_of(e, run[j].target) != pawl_shard_of(e, run[i].target))
+        continue;
+      done[j] = 1;
+      some[k++] = &run[j];
+    }
+    if (k) MUST(hand_over_some(e, some, k, err));
+  }
+  return PAWL_OK;
+}
+
+/* ---- pages ---- */
+
 /* It failed for a reason that is not its own. */
 static void log_kept(pawl_engine *e, const message *m, const pawl_error *why) {
   pawl_error told = *why;
@@ -450,22 +493,35 @@ static void log_kept(pawl_engine *e, const message *m, const pawl_error *why) {
                  "a message is kept and will be delivered later", &told);
 }
 
-/* In order, as far as there is time, one at least: *done of them. What can
- * never be delivered is told and dropped, as others wait behind it. */
-static pawl_code hand_over_some(pawl_engine *e, const message *page, int n,
+/* One of them is at fault: which, shows when each goes out by itself. */
+static int is_of_one(pawl_code rc) {
+  return rc != PAWL_OK && rc != PAWL_INTERRUPTED &&
+         !pawl_code_is_transient(rc);
+}
+
+/* In order, as far as there is time, some at least: *done of them. */
+static pawl_code hand_over_page(pawl_engine *e, const message *page, int n,
                                 int *done, pawl_error *err) {
+  int apart = 0;
   pawl_code rc = PAWL_OK;
 
-  for (*done = 0; *done < n; ++*done) {
+  for (*done = 0; *done < n && rc == PAWL_OK;) {
     e->deliver_more = *done && pawl_budget_is_over(e);
     if (e->deliver_more) break;
+    const int64_t began = pawl_clock_mono();
+    const int k =
+        *done < apart ? 1 : count_together(e, page + *done, n - *done);
     *err = (pawl_error){0};
-    rc = hand_over(e, &page[*done], err);
+    rc = k > 1 ? hand_over_together(e, page + *done, k, err)
+               : hand_over_one(e, page + *done, err);
     (void)PAWL_FAULT("engine.deliver.handed");
-    if (rc == PAWL_OK) continue;
-    if (!pawl_code_is_final(rc, err)) break;
-    pawl_log_error(&e->log, PAWL_ERROR, "a message cannot be delivered", err);
-    rc = PAWL_OK;
+    pawl_cost_add(&e->deliver_cost, k, pawl_clock_mono() - began);
+    if (rc == PAWL_OK) {
+      *done += k;
+    } else if (k > 1 && is_of_one(rc)) {
+      apart = *done + k;
+      rc = PAWL_OK;
+    }
   }
   return rc;
 }
@@ -476,7 +532,7 @@ static pawl_code deliver_page(pawl_engine *e, int shard, const message *page,
                               int n, int *kept, pawl_error *err) {
   pawl_error second;
   int done;
-  pawl_code rc = hand_over_some(e, page, n, &done, err), last;
+  pawl_code rc = hand_over_page(e, page, n, &done, err), last;
 
   if (rc != PAWL_OK && rc != PAWL_INTERRUPTED && !pawl_code_is_transient(rc)) {
     log_kept(e, &page[done], err);
