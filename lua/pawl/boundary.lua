@@ -20,7 +20,8 @@ local fail = problem.fail
 ---                            that does not interrupt
 
 ---@class pawl.BoundaryTimer: pawl.Boundary
----@field after? number|string  how long after the node was come to
+---@field after? number|string|fun(ctx: pawl.Ctx): number|string  how long after
+---                             the node was come to
 ---@field every? number|string  and again each time so much later
 ---@field at? fun(ctx: pawl.Ctx): number|string  when: seconds since 1970, or
 ---                             UTC as text
@@ -50,7 +51,7 @@ local KINDS = {
   on_timer = {
     kind = "timer",
     own = { "after", "every", "at" },
-    fields = with_common { after = shape.duration, every = shape.limit,
+    fields = with_common { after = shape.asked_duration, every = shape.limit,
       at = shape.handler },
     example = 'on_timer = { after = "1d", next = "remind", interrupt = false }',
   },

@@ -51,6 +51,17 @@ function shape.limit(value, what)
   return us
 end
 
+--- One of the two above, or a handler that says it.
+local function or_handler(check)
+  return function(value, what)
+    if shape.is_called(value) then return value end
+    return check(value, what)
+  end
+end
+
+shape.asked_duration = or_handler(shape.duration)
+shape.asked_limit = or_handler(shape.limit)
+
 function shape.count(value, what)
   if math.type(value) ~= "integer" then
     must_be("an integer", value, what)

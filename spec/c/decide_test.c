@@ -152,6 +152,13 @@ static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
     case PAWL_HANDLER_AT:
       w->result.at_us = w->now + pick(w, 1000) * PAWL_SECOND;
       return PAWL_OK;
+    case PAWL_HANDLER_AFTER:
+    case PAWL_HANDLER_TIMEOUT:
+    case PAWL_HANDLER_DUE:
+      if (rarely(w, 30)) return pawl_fail(err, PAWL_VALUE, "no duration");
+      w->result.has_lasts = q->handler == PAWL_HANDLER_AFTER || pick(w, 4);
+      w->result.lasts_us = pick(w, 100) * PAWL_SECOND;
+      return PAWL_OK;
     case PAWL_HANDLER_MATCH:
       w->result.truth = w->calm || pick(w, 2);
       return PAWL_OK;
@@ -284,11 +291,15 @@ static void add_leaf(graph *g, int what, const char *next, char first[16]) {
       {"step", "\"run\":true,\"on_error\":{\"e1\":\"%s\"}"},
       {"timer", "\"after\":60000000"},
       {"timer", "\"at\":true"},
+      {"timer", "\"after\":true"},
       {"wait", "\"event\":\"e.x\",\"key\":true,\"into\":\"got\""},
       {"wait", "\"event\":\"e.*\",\"match\":true,\"timeout\":90000000"},
       {"task", "\"task\":{\"title\":\"t\",\"due\":50000000}"},
       {"task", "\"task\":{\"title\":\"t\"},\"timeout\":70000000"},
       {"call", "\"workflow\":\"t.child\",\"group\":true,\"into\":\"child\""},
+      {"task", "\"task\":{\"title\":\"t\"},\"due\":true,\"timeout\":true"},
+      {"wait", "\"event\":\"e.x\",\"key\":true,\"timeout\":true"},
+      {"call", "\"workflow\":\"t.child\",\"timeout\":true"},
   };
   enum { NLEAVES = sizeof leaves / sizeof *leaves };
   char says[120];
@@ -338,12 +349,12 @@ static void blocks(graph *g, int depth, int n, const char *next,
 
   snprintf(to, sizeof to, "%s", next);
   for (int i = 0; i < n; i++) {
-    int what = pick(g->w, depth < 3 ? 16 : 10);
-    if (what == 10 || what == 11)
+    int what = pick(g->w, depth < 3 ? 20 : 14);
+    if (what == 14 || what == 15)
       add_fork(g, depth, to, first);
-    else if (what == 12)
+    else if (what == 16)
       add_each(g, depth, to, first);
-    else if (what == 13)
+    else if (what == 17)
       add_choice(g, depth, to, first);
     else
       add_leaf(g, what, to, first);

@@ -55,6 +55,15 @@ static void what_cannot_be_returned_is_said(engine *e) {
 
 /* ---- the other handlers ---- */
 
+static const char SPANS[] = HEAD
+    "w:timer('t', { next = 'k', after = function(ctx)\n"
+    "  return ctx.input.n end })\n"
+    "w:task('k', { title = 'k', next = 'z', due = function(ctx)\n"
+    "  return ctx.input.n end, timeout = function(ctx)\n"
+    "  return ctx.input.n end })\n"
+    "w:finish('z')\n"
+    "return w";
+
 static const char OTHERS[] = HEAD
     "w:choice('a', { next = { yes = 't', no = 'z' }, choose = function(ctx)\n"
     "  if ctx.input.set then ctx.vars.x = 1 end\n"
@@ -108,6 +117,42 @@ static void choices_timers_and_outputs_are_run(engine *e) {
   e->call.vars = e->call.input = pawl_strz("{}");
 }
 
+static void lasts(engine *e, const char *input, int64_t us) {
+  CHECK_INT(call(e, "k", PAWL_HANDLER_TIMEOUT, input), PAWL_OK);
+  CHECK_INT(e->result.has_lasts, us >= 0);
+  if (us >= 0) CHECK_INT(e->result.lasts_us, us);
+}
+
+static void durations_are_read_as_they_are_written(engine *e) {
+  CHECK_INT(load(e, SPANS), PAWL_OK);
+  lasts(e, "{\"n\":90}", 90 * PAWL_SECOND);
+  lasts(e, "{\"n\":0}", 0);
+  lasts(e, "{\"n\":0.25}", 250000);
+  lasts(e, "{\"n\":\"1h30m\"}", 5400 * PAWL_SECOND);
+  lasts(e, "{}", -1);
+  CHECK_INT(call(e, "k", PAWL_HANDLER_DUE, "{\"n\":\"2d\"}"), PAWL_OK);
+  CHECK_INT(e->result.lasts_us, 2 * 86400 * PAWL_SECOND);
+  CHECK_INT(call(e, "k", PAWL_HANDLER_TIMEOUT, "{\"n\":\"soon\"}"),
+            PAWL_VALUE);
+  CHECK_TEXT(e->err.message,
+             "`timeout` returned no duration: 'soon' is not a duration");
+  CHECK_TEXT(e->err.hint,
+             "write seconds (90) or words like \"90s\", \"1h30m\", \"2d\"");
+  CHECK_INT(e->result.no_retry, 1);
+  CHECK_INT(call(e, "k", PAWL_HANDLER_DUE, "{\"n\":-3}"), PAWL_VALUE);
+  CHECK_TEXT(e->err.message, "`due` returned no duration: -3 is negative");
+  CHECK_INT(call(e, "k", PAWL_HANDLER_DUE, "{\"n\":[]}"), PAWL_VALUE);
+  CHECK_INT(call(e, "k", PAWL_HANDLER_DUE, "{\"n\":1e300}"), PAWL_VALUE);
+  CHECK_INT(call(e, "t", PAWL_HANDLER_AFTER, "{\"n\":5}"), PAWL_OK);
+  CHECK_INT(e->result.lasts_us, 5 * PAWL_SECOND);
+  CHECK_INT(call(e, "t", PAWL_HANDLER_AFTER, "{}"), PAWL_VALUE);
+  CHECK_TEXT(e->err.message,
+             "`after` returned no duration: a duration cannot be a nil");
+  e->call.node = "a";
+  e->call.handler = PAWL_HANDLER_RUN;
+  e->call.input = pawl_strz("{}");
+}
+
 /* ---- the other handlers ---- */
 
 /* A definition as the host takes it of the builder, whatever kinds of nodes
@@ -115,7 +160,8 @@ static void choices_timers_and_outputs_are_run(engine *e) {
 static const char EVERY[] =
     "local f = function(ctx, e)\n%s\nend\n"
     "local t = { match = function(e, ctx) return f(ctx, e) end }\n"
-    "for name in ('run undo choose at output key prepare input items')\n"
+    "for name in ('run undo choose at after timeout due output key prepare '\n"
+    "    .. 'input items')\n"
     "  :gmatch '%%a+' do t[name] = f end\n"
     "local graph = { code = 'test.flow', version = 1, start = 'a', line = 1,\n"
     "  nodes = { { name = 'a', kind = 'step', run = true, next = 'z' },\n"
@@ -523,6 +569,7 @@ int main(void) {
       what_can_be_called_is_a_handler,
       a_missing_handler_is_said,
       choices_timers_and_outputs_are_run,
+      durations_are_read_as_they_are_written,
       undo_sees_the_output_and_may_act,
       keys_and_inputs_are_values,
       a_match_is_asked_about_the_event,

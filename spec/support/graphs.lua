@@ -180,7 +180,8 @@ end
 
 local function draw_timer(pen, to)
   return add(pen, "timer", { ways = single(to),
-    after = pen.random:pick { 0, 1, 60, 7200 } }).name
+    after = pen.random:pick { 0, 1, 60, 7200 },
+    computed = pen.random:chance(30) or nil }).name
 end
 
 local function draw_wait(pen, to)
@@ -192,6 +193,7 @@ local function draw_wait(pen, to)
     match = random:chance(20) or nil, into = random:chance(30) or nil })
   if random:chance(40) then
     node.timeout = random:pick { 5, 600, 90000 }
+    node.computed = random:chance(30) or nil
     node.ignored = random:chance(50) or nil
     if random:chance(70) then
       node.ways = { { name = "received", to = to },
@@ -227,6 +229,7 @@ local function draw_task(pen, to)
   end
   if random:chance(30) then
     node.timeout = random:pick { 60, 5000 }
+    node.computed = random:chance(30) or nil
     node.ignored = random:chance(50) or nil
     if #node.ways > 1 then
       way(node.ways, "timeout", side(pen, to))
@@ -289,6 +292,7 @@ local function draw_call(pen, to)
       { name = "cancelled", to = side(pen, to) } }
     if random:chance(30) then
       node.timeout = random:pick { 20, 10000 }
+      node.computed = random:chance(30) or nil
       way(node.ways, "timeout", side(pen, to))
     end
   elseif random:chance(60) then
@@ -319,7 +323,10 @@ local function draw_each(pen, to)
     node.branch = draw_chain(pen, node.name, 3)
     pen.depth, pen.in_each = pen.depth - 1, outer
   end
-  if random:chance(15) then node.timeout = random:pick { 100, 20000 } end
+  if random:chance(15) then
+    node.timeout = random:pick { 100, 20000 }
+    node.computed = random:chance(30) or nil
+  end
   if random:chance(60) then
     node.errors = { { name = "*", to = side(pen, to) } }
   end
@@ -524,7 +531,13 @@ function render.choice(node)
     :format(table.concat(names, ", "), node.turn or 0) }
 end
 
-function render.timer(node) return { after = ("%d"):format(node.after) } end
+--- So many seconds, or a handler that says so.
+local function duration(node, seconds)
+  if not node.computed then return ("%d"):format(seconds) end
+  return ('function(ctx) return ctx.id and "%ds" end'):format(seconds)
+end
+
+function render.timer(node) return { after = duration(node, node.after) } end
 
 local KEYS = { order = q "order", handler =
   "function(ctx) return ctx.input.order end" }
@@ -543,7 +556,7 @@ end
 
 function render.task(node)
   return {
-    title = q("do " .. node.name), due = node.due and ("%d"):format(node.due),
+    title = q("do " .. node.name), due = node.due and duration(node, node.due),
     signal = node.signal and q "seen",
     assignee = node.assignee and q "ann",
     prepare = node.prepare
@@ -645,10 +658,10 @@ local function render_node(node, code)
   if #node.ways > 0 then fields.next = render_ways(node.ways) end
   if node.errors then fields.on_error = render_ways(node.errors) end
   if node.undo then fields.undo = render_undo(node) end
-  if node.timeout then fields.timeout = ("%d"):format(node.timeout) end
   if node.beside then
     fields[node.beside.field] = render_beside(node.beside)
   end
+  if node.timeout then fields.timeout = duration(node, node.timeout) end
   local names, parts = {}, {}
   for name in pairs(fields) do names[#names + 1] = name end
   table.sort(names)

@@ -376,7 +376,9 @@ static pawl_code check_task(const pawl_def *d, const pawl_node *node,
 /* A boundary: it waits beside a node where a token may rest. */
 static pawl_code check_boundary(const pawl_def *d, const pawl_node *node,
                                 pawl_error *err) {
-  if (!node->on && node->every_us < 0) return PAWL_OK;
+  const int repeats = node->every_us >= 0 || node->has_every;
+
+  if (!node->on && !repeats) return PAWL_OK;
   if (!node->on)
     return pawl_refuse_node(d, node, err, "on_timer = { every = \"1d\", ... }",
                             ": `every` is for the boundary of a node");
@@ -388,10 +390,13 @@ static pawl_code check_boundary(const pawl_def *d, const pawl_node *node,
     return pawl_refuse_node(
         d, node, err, "put it on a step, task, wait, call, each or fork",
         ": nothing stays at \"%s\" that a boundary could be beside", node->on);
-  if (node->interrupts && node->every_us >= 0)
+  if (node->has_every)
+    return pawl_refuse_node(d, node, err, "every = \"1d\"",
+                            ": `every` is a duration, and no handler");
+  if (node->interrupts && repeats)
     return pawl_refuse_node(d, node, err, "leave one of them out",
                             ": one with `every` cannot `interrupt`");
-  if (node->limit_us >= 0)
+  if (node->limit_us >= 0 || node->has_timeout)
     return pawl_refuse_node(d, node, err, "leave it out",
                             ": a boundary has no `timeout`");
   return PAWL_OK;
@@ -411,7 +416,8 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_transitions(d, node, err));
   if (node->kind == PAWL_KIND_TASK) MUST(check_task(d, node, err));
   if (pawl_kind_shapes[node->kind].receives)
-    MUST(check_cause(d, node, "timeout", "timeout", node->limit_us >= 0, err));
+    MUST(check_cause(d, node, "timeout", "timeout",
+                     node->limit_us >= 0 || node->has_timeout, err));
   MUST(check_retry(d, node, err));
   MUST(check_edges(d, node, "next", node->next, node->nnext, err));
   return check_edges(d, node, "on_error", node->on_error, node->non_error,

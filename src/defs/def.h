@@ -23,7 +23,7 @@
  *              "timeout":600000000,"transactional":true,
  *              "durability":"every",              else the workflow's
  *              "run":true,"undo":true,            handlers that exist
- *              "after":3600000000,"at":true,      timer: one of the two
+ *              "after":3600000000 | true,"at":true,   timer: one of the two
  *              "choose":true,                     choice
  *              "event":"payment.*",               wait
  *              "key":"order_id" | true,           wait: a name, or a handler
@@ -96,16 +96,17 @@ typedef struct pawl_edge {
  *   CHOICE    int: of two words, is it the second?
  *   TEXT      const char *; NULL: none
  *   COUNT     int64_t, from 1 to what is said here
- *   DURATION  int64_t, in microseconds; -1: none */
+ *   DURATION  int64_t, in microseconds, -1: none; and an int: `true`, a
+ *             handler says it */
 /* clang-format off */
 #define PAWL_NODE_FIELDS(X)                                                 \
   X(CHOICE, on_exhausted, suspend_exhausted, "fail", "suspend")             \
   X(FLAG, transactional, transactional)                                     \
-  X(DURATION, after, after_us)       /* timer; none: `at` decides */        \
+  X(DURATION, after, after_us, has_after) /* timer; none: `at` decides */   \
   X(TEXT, on, on)                    /* timer, wait: a boundary of that     \
                                         node */                             \
   X(FLAG, interrupt, interrupts)     /* boundary: ends what it is on */     \
-  X(DURATION, every, every_us)       /* boundary timer: again and again */  \
+  X(DURATION, every, every_us, has_every) /* boundary timer: again */       \
   X(CHOICE, status, status_failed, "completed", "failed") /* finish */      \
   X(FLAG, terminate, terminate)      /* finish */                           \
   X(TEXT, event, event)              /* wait: "payment.received",           \
@@ -127,16 +128,19 @@ typedef struct pawl_edge {
   X(FLAG, choose, has_choose) X(FLAG, output, has_output)                   \
   X(FLAG, match, has_match) X(FLAG, answer, has_answer)                     \
   X(FLAG, prepare, has_prepare) X(FLAG, items, has_items)                   \
-  X(FLAG, enough, has_enough)
+  X(FLAG, enough, has_enough)                                               \
+  X(FLAG, due, has_due) /* a task's, which is else the item's own */
 /* clang-format on */
 
 typedef struct pawl_node {
-#define PAWL_NODE_FLAG(member) int member;
-#define PAWL_NODE_CHOICE(member) int member;
-#define PAWL_NODE_TEXT(member) const char *member;
-#define PAWL_NODE_COUNT(member) int64_t member;
-#define PAWL_NODE_DURATION(member) int64_t member;
-#define PAWL_NODE_MEMBER(shape, name, member, ...) PAWL_NODE_##shape(member)
+#define PAWL_NODE_FLAG(member, ...) int member;
+#define PAWL_NODE_CHOICE(member, ...) int member;
+#define PAWL_NODE_TEXT(member, ...) const char *member;
+#define PAWL_NODE_COUNT(member, ...) int64_t member;
+#define PAWL_NODE_DURATION(member, asked, ...) \
+  int64_t member;                              \
+  int asked;
+#define PAWL_NODE_MEMBER(shape, name, ...) PAWL_NODE_##shape(__VA_ARGS__, 0)
   PAWL_NODE_FIELDS(PAWL_NODE_MEMBER)
   /* what more is to be said of is read by hand */
   const char *name;
@@ -149,7 +153,7 @@ typedef struct pawl_node {
   pawl_retry retry;
   int64_t timeout_us;
   int durability; /* PAWL_DURABLE_..., -1: as the workflow's */
-  int has_key, has_input, has_group, has_priority; /* handlers */
+  int has_key, has_input, has_group, has_priority, has_timeout; /* handlers */
   int64_t limit_us; /* wait, task, call, each: their `timeout`; -1: none */
   /* wait */
   const char *key; /* a variable's name; NULL: none, or a handler */
@@ -331,6 +335,10 @@ int pawl_node_target(const pawl_node *node, int i);
 int pawl_node_next(const pawl_node *node, const char *name, size_t len);
 /* The outermost each in whose branch a node lies; -1: none, or no memory. */
 int pawl_def_each_around(const pawl_def *def, int node);
+/* Does a handler say how long a token waits there? */
+static inline int pawl_node_asks_limit(const pawl_node *node) {
+  return node->has_after || node->has_timeout;
+}
 /* Is that field of the graph there? One that is not the node's own is its
  * task's, and not empty. */
 int pawl_node_says(const pawl_node *node, const char *field);

@@ -156,12 +156,23 @@ static pawl_code read_retry(pawl_reader *r, pawl_str object, pawl_node *node) {
                             "a number between 0 and 1", &retry->jitter);
 }
 
+/* A duration, or `true` for a handler. */
+static pawl_code read_duration(pawl_reader *r, pawl_str object,
+                               const char *name, int64_t low, int64_t *us,
+                               int *asked) {
+  pawl_str value;
+  *asked = pawl_json_get(object, name, &value) &&
+           pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  return *asked ? PAWL_OK : pawl_reader_duration(r, object, name, low, us);
+}
+
 /* It bounds a handler; where something is waited for, how long that is. */
 static pawl_code read_timeout(pawl_reader *r, pawl_str object,
                               pawl_node *node) {
-  int64_t *us = pawl_kind_shapes[node->kind].receives ? &node->limit_us
-                                                      : &node->timeout_us;
-  return pawl_reader_duration(r, object, "timeout", 1, us);
+  if (!pawl_kind_shapes[node->kind].receives)
+    return pawl_reader_duration(r, object, "timeout", 1, &node->timeout_us);
+  return read_duration(r, object, "timeout", 1, &node->limit_us,
+                       &node->has_timeout);
 }
 
 /* ---- what a few kinds say ---- */
@@ -384,6 +395,7 @@ typedef struct field {
   const char *name;
   enum { FLAG, TEXT, COUNT, DURATION, CHOICE, OWN } shape;
   size_t at;            /* offset in the node */
+  size_t asked;         /* and of a duration's handler */
   int64_t max;          /* of a count */
   const char *no, *yes; /* of a choice */
   pawl_code (*read)(pawl_reader *r, pawl_str object, pawl_node *node);
@@ -392,7 +404,8 @@ typedef struct field {
 #define AT(member) .at = offsetof(pawl_node, member)
 #define ROW_FLAG(name, member) {name, FLAG, AT(member)},
 #define ROW_TEXT(name, member) {name, TEXT, AT(member)},
-#define ROW_DURATION(name, member) {name, DURATION, AT(member)},
+#define ROW_DURATION(name, member, flag) \
+  {name, DURATION, AT(member), .asked = offsetof(pawl_node, flag)},
 #define ROW_COUNT(name, member, most) {name, COUNT, AT(member), .max = most},
 #define ROW_CHOICE(name, member, one, other) \
   {name, CHOICE, AT(member), .no = one, .yes = other},
@@ -427,7 +440,8 @@ static pawl_code read_field(pawl_reader *r, pawl_str object, const field *f,
     case COUNT:
       return pawl_reader_count(r, object, f->name, f->max, at);
     case DURATION:
-      return pawl_reader_duration(r, object, f->name, 0, at);
+      return read_duration(r, object, f->name, 0, at,
+                           (int *)((char *)node + f->asked));
     case CHOICE:
       return pawl_reader_choice(r, object, f->name, f->no, f->yes, at);
     default:
@@ -450,11 +464,12 @@ int pawl_node_says(const pawl_node *node, const char *name) {
   at += FIELDS[i].at;
   switch (FIELDS[i].shape) {
     case FLAG:
-      return *(const int *)at;
+      return *(const int *)at || task_says(node, name);
     case TEXT:
       return *(const char *const *)at != NULL;
     case DURATION:
-      return *(const int64_t *)at >= 0;
+      return *(const int64_t *)at >= 0 ||
+             *(const int *)((const char *)node + FIELDS[i].asked);
     default:
       assert(FIELDS[i].read == read_next);
       return node->nnext > 0;

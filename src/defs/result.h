@@ -18,6 +18,9 @@
   X(RUN, "run")         /* transition, output */                            \
   X(CHOOSE, "choose")   /* transition */                                    \
   X(AT, "at")           /* seconds since 1970 or "2026-01-31T10:00:00Z" */  \
+  X(AFTER, "after")     /* timer: a duration, as one is written */          \
+  X(TIMEOUT, "timeout") /* wait, task, call, each: the same; nil: none */   \
+  X(DUE, "due")         /* task: the same */                                \
   X(OUTPUT, "output")   /* the instance's output */                         \
   X(UNDO, "undo")       /* nothing; takes back what the node did, of which  \
                            ctx.output is what it gave */                    \
@@ -90,7 +93,9 @@ int pawl_handler_is_pure(pawl_handler handler);
   X(LIST, published)    /* [{"name","value"},...]; with "answers":true to   \
                            the event whose id is the name */                \
   X(FLAG, truth)        /* MATCH */                                         \
-  X(TIME, at_us)        /* AT */
+  X(TIME, at_us)        /* AT */                                            \
+  X(FLAG, has_lasts)                                                        \
+  X(TIME, lasts_us)     /* AFTER, TIMEOUT, DUE */
 /* When it failed these alone count: */
 #define PAWL_RESULT_FAILURE(X)                                              \
   X(FLAG, no_retry)       /* error{ retry = false }; VALUE, LIMIT and       \

@@ -250,6 +250,14 @@ static int is_transition(const pawl_call *call, const pawl_said *r) {
                            : !r->transition.len;
 }
 
+static int is_duration(const pawl_call *call, const pawl_said *r) {
+  if (!r->has_lasts) return call->handler != PAWL_HANDLER_AFTER;
+  return (call->handler == PAWL_HANDLER_AFTER ||
+          call->handler == PAWL_HANDLER_TIMEOUT ||
+          call->handler == PAWL_HANDLER_DUE) &&
+         r->lasts_us >= 0 && r->lasts_us <= PAWL_MAX_DURATION_US;
+}
+
 static int is_object(int is_changed, const pawl_buf *text, size_t most) {
   if (!is_changed) return !text->len;
   return is_json(pawl_buf_str(text), PAWL_JSON_OBJECT, most);
@@ -299,7 +307,8 @@ int pawl_answer_is_right(const pawl_host *host, const pawl_limits *limits,
       !is_object(r->attrs_changed, &r->attrs, host->max_bytes) ||
       !is_transition(call, r) || !is_output(host, limits, call, r))
     return 0;
-  if (r->at_us < 0 || r->at_us > PAWL_TIME_MAX) return 0;
+  if (r->at_us < 0 || r->at_us > PAWL_TIME_MAX || !is_duration(call, r))
+    return 0;
   ok = are_all(limits, call, r, &scratch);
   pawl_buf_deinit(&scratch);
   pawl_said_drop_failure(r); /* there is none */

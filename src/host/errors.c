@@ -192,12 +192,7 @@ int pawl_host_where(lua_State *L, int level, char *out, size_t size) {
 
 /* ---- error values -> pawl_error ---- */
 
-/* error{ retry = false | seconds | "2m" } */
-static void read_retry(lua_State *L, pawl_host *host, pawl_catch *caught) {
-  int kind = lua_getfield(L, 1, "retry");
-  if (kind == LUA_TBOOLEAN && !lua_toboolean(L, -1))
-    caught->result->no_retry = 1;
-  if (kind != LUA_TNUMBER && kind != LUA_TSTRING) return;
+void pawl_host_read_duration(pawl_host *host, lua_State *L, int idx) {
   pawl_host_push_anchor(host, L, PAWL_ANCHOR_DURATION);
   if (lua_isnil(L, -1)) {
     pawl_embedded_run(L, "pawl.duration");
@@ -205,13 +200,22 @@ static void read_retry(lua_State *L, pawl_host *host, pawl_catch *caught) {
     lua_pushvalue(L, -1);
     pawl_host_set_anchor(host, L, PAWL_ANCHOR_DURATION);
   }
-  lua_getfield(L, 1, "retry");
-  lua_call(L, 1, 2);
-  if (lua_isinteger(L, -2))
-    caught->result->retry_after_us = lua_tointeger(L, -2);
-  else if (!caught->err->hint[0] && lua_isstring(L, -1))
+  lua_pushvalue(L, idx);
+  lua_call(L, 1, 3);
+}
+
+/* error{ retry = false | seconds | "2m" } */
+static void read_retry(lua_State *L, pawl_host *host, pawl_catch *caught) {
+  int kind = lua_getfield(L, 1, "retry");
+  if (kind == LUA_TBOOLEAN && !lua_toboolean(L, -1))
+    caught->result->no_retry = 1;
+  if (kind != LUA_TNUMBER && kind != LUA_TSTRING) return;
+  pawl_host_read_duration(host, L, lua_gettop(L));
+  if (lua_isinteger(L, -3))
+    caught->result->retry_after_us = lua_tointeger(L, -3);
+  else if (!caught->err->hint[0] && lua_isstring(L, -2))
     pawl_error_hint(caught->err, "its retry was not used: %s",
-                    lua_tostring(L, -1));
+                    lua_tostring(L, -2));
 }
 
 static void read_details(lua_State *L, pawl_host *host, pawl_catch *caught) {

@@ -130,6 +130,9 @@ struct pawl_host {
 };
 
 /* anchors.c */
+/* Reads the value there as lua/pawl/duration.lua does: pushes microseconds, or
+ * nil, what is wrong, what to write instead. */
+void pawl_host_read_duration(pawl_host *host, lua_State *L, int idx);
 /* Pushes the value of an anchor. */
 void pawl_host_push_anchor(const pawl_host *host, lua_State *L, int anchor);
 /* Sets it to the value on top, which is popped. */

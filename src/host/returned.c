@@ -138,6 +138,24 @@ static pawl_code take_time(pawl_run *run, lua_State *L, int idx) {
   return PAWL_OK;
 }
 
+/* As a definition has it; nil: none, but of a timer. */
+static pawl_code take_duration(pawl_run *run, lua_State *L, int idx) {
+  pawl_error *err = run->caught.err;
+  if (lua_isnil(L, idx) && run->call->handler != PAWL_HANDLER_AFTER)
+    return PAWL_OK;
+  pawl_host_read_duration(run->host, L, idx);
+  if (lua_isinteger(L, -3)) {
+    run->result->has_lasts = 1;
+    run->result->lasts_us = lua_tointeger(L, -3);
+    return PAWL_OK;
+  }
+  pawl_fail_hint(err, PAWL_VALUE, lua_tostring(L, -1),
+                 "`%s` returned no duration: %s",
+                 pawl_handler_name(run->call->handler), lua_tostring(L, -2));
+  pawl_error_where(err, "duration");
+  return PAWL_VALUE;
+}
+
 pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
   assert(run->is_over && lua_gettop(L) > idx);
   switch (run->call->handler) {
@@ -150,6 +168,10 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
       return take_transition(run, L, idx);
     case PAWL_HANDLER_AT:
       return take_time(run, L, idx);
+    case PAWL_HANDLER_AFTER:
+    case PAWL_HANDLER_TIMEOUT:
+    case PAWL_HANDLER_DUE:
+      return take_duration(run, L, idx);
     case PAWL_HANDLER_OUTPUT:
     case PAWL_HANDLER_KEY:
     case PAWL_HANDLER_INPUT:

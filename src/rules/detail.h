@@ -46,6 +46,9 @@
   X(NUMBER, since, 0, 0) /* it waited before it was moved to another         \
                             version, and is to be entered there as if from   \
                             then on */                                       \
+  X(NUMBER, limit, 0, 0) /* how long it waits in this visit, as a handler    \
+                            has said; -1: for ever */                        \
+  X(NUMBER, within, 0, 0) /* at a task: the same of when it is due */        \
   X(NUMBER, due, 0, 0)   /* at a task */                                     \
   X(FLAG, late, 0, 0)    /* it is overdue, and that was dealt with */        \
   X(TEXT, child, 0, 0)   /* at a call: its id */                             \

@@ -229,6 +229,14 @@ int64_t pawl_wait_began(const pawl_token *t, int64_t limit_us, int64_t now);
 /* It is due that long after it began; without a limit its detail says when it
  * began. */
 void pawl_wait_until(pawl_token *t, int64_t began_us, int64_t limit_us);
+/* How long token k waits there, in *limit_us, -1: for ever. A handler that
+ * says so is asked once in a visit; d->result is its. */
+pawl_code pawl_wait_limit(pawl_decision *d, int k, const pawl_node *node,
+                          int64_t *limit_us, pawl_error *err);
+/* Its limit is that of `is` now; 1: another one. What a handler is to say stays
+ * as it was. */
+int pawl_limit_transfer(pawl_token *t, const pawl_node *was,
+                        const pawl_node *is);
 /* What waits has the time limit of `is` now. One that is as it was stays due
  * when it is: it may have been shifted. */
 void pawl_wait_transfer(pawl_decision *d, int k, const pawl_node *was,

@@ -22,12 +22,40 @@ void pawl_wait_until(pawl_token *t, int64_t began_us, int64_t limit_us) {
     pawl_detail_set(t, PAWL_DETAIL_begun, began_us);
 }
 
+pawl_code pawl_wait_limit(pawl_decision *d, int k, const pawl_node *node,
+                          int64_t *limit_us, pawl_error *err) {
+  if (pawl_node_asks_limit(node) &&
+      !pawl_detail_has(pawl_tok(d, k), PAWL_DETAIL_limit)) {
+    MUST(pawl_run_handler(
+        d, k, node,
+        node->has_after ? PAWL_HANDLER_AFTER : PAWL_HANDLER_TIMEOUT, err));
+    pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_limit,
+                    d->result->has_lasts ? d->result->lasts_us : -1);
+  }
+  *limit_us = pawl_token_limit(pawl_tok(d, k), node);
+  return PAWL_OK;
+}
+
+int pawl_limit_transfer(pawl_token *t, const pawl_node *was,
+                        const pawl_node *is) {
+  int64_t had_us = pawl_token_limit(t, was);
+
+  if (pawl_node_asks_limit(is)) {
+    pawl_detail_set(t, PAWL_DETAIL_limit, had_us);
+    return 0;
+  }
+  pawl_detail_drop(t, PAWL_DETAIL_limit);
+  return pawl_token_limit(t, is) != had_us;
+}
+
 void pawl_wait_transfer(pawl_decision *d, int k, const pawl_node *was,
                         const pawl_node *is) {
   pawl_token *t = pawl_tok(d, k);
-  if (is->limit_us != was->limit_us)
-    pawl_wait_until(t, pawl_wait_began(t, was->limit_us, pawl_decision_now(d)),
-                    is->limit_us);
+  int64_t began_us =
+      pawl_wait_began(t, pawl_token_limit(t, was), pawl_decision_now(d));
+
+  if (pawl_limit_transfer(t, was, is))
+    pawl_wait_until(t, began_us, pawl_token_limit(t, is));
 }
 
 /* ---- over ---- */

@@ -77,6 +77,13 @@ int pawl_token_has_failed(const pawl_token *t) {
 #undef FAILED
 }
 
+int64_t pawl_token_limit(const pawl_token *t, const pawl_node *node) {
+  if (pawl_node_asks_limit(node))
+    return pawl_detail_has(t, PAWL_DETAIL_limit) ? pawl_detail_of(t)->limit
+                                                 : -1;
+  return node->kind == PAWL_KIND_TIMER ? node->after_us : node->limit_us;
+}
+
 pawl_token *pawl_tokens_find(pawl_token_list *t, int32_t no) {
   int low = 0, high = t->n; /* the first not below `no` */
   while (low < high) {

@@ -65,6 +65,8 @@ static inline const pawl_detail *pawl_detail_of(const pawl_token *t) {
 static inline int pawl_detail_has(const pawl_token *t, pawl_detail_name m) {
   return (pawl_detail_of(t)->has >> m) & 1u;
 }
+/* How long it waits at its node, a timer among them; -1: for ever. */
+int64_t pawl_token_limit(const pawl_token *t, const pawl_node *node);
 /* NULL: none. They are in the order of their numbers. */
 pawl_token *pawl_tokens_find(pawl_token_list *t, int32_t no);
 int pawl_tokens_live(const pawl_token_list *t);

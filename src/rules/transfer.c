@@ -7,6 +7,8 @@
  *   wait     listens for the new event and key; its time counts from when it
  *            began. A key that only code can tell: asked for at the next look
  *   timer    its time counts from when it began; a new `at` is asked
+ *   ...      and a limit that a handler said, or is to say, stays: it is asked
+ *            once a visit
  *   task     stays, with its form, under the node's new name
  *   call     its child stays; the timeout is the new one
  *   each     its items stay; window and timeout are the new ones

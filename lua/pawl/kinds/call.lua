@@ -15,8 +15,9 @@ local words = require "pawl.words"
 ---                              the child; default: the parent's
 ---@field priority? integer|fun(ctx: pawl.Ctx): integer?  of the child: a higher
 ---                              one is claimed first; 0
----@field timeout? number|string  how long it waits; without a `timeout`
----                              transition it then fails with that code
+---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
+---                              it waits; without a `timeout` transition it
+---                              then fails with that code
 ---@field into? string  the variable that takes the child's output
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what the child did
 ---@field retry? table|integer|false  when it fails, as a step; default: once
@@ -49,7 +50,7 @@ return {
     parent_end = shape.parent_end,
     group = shape.group,
     priority = shape.start_priority,
-    timeout = shape.limit,
+    timeout = shape.asked_limit,
     into = shape.name,
     undo = shape.handler,
     retry = shape.retry,

@@ -29,7 +29,8 @@ local words = require "pawl.words"
 ---                              when an item has ended: need the others end?
 ---                              What it returns behind that is `so_far.sum`
 ---                              when the next one has
----@field timeout? number|string  how long it waits for all of them
+---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
+---                              it waits for all of them
 ---@field into? string  the variable that takes the results, in order
 ---@field on_error? table<string, string>  by error code; "*" any other
 ---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
@@ -80,7 +81,7 @@ return {
     on_failure = shape.one_of("stop", "collect"),
     tolerate = shape.share,
     enough = shape.handler,
-    timeout = shape.limit,
+    timeout = shape.asked_limit,
     into = shape.name,
     on_error = shape.on_error,
     on_timer = boundary.on_timer,

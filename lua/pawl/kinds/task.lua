@@ -15,7 +15,8 @@ local fail = problem.fail
 ---@field input? table  what they are shown
 ---@field metadata? table  what others keep with it
 ---@field priority? "low"|"normal"|"high"|"urgent"  "normal"
----@field due? number|string  within which time it should be done
+---@field due? number|string|fun(ctx: pawl.Ctx): number|string|nil  within which
+---                              time it should be done
 ---@field assignee? string  who is to do it
 ---@field user? string|string[]  who may take it; the same as `users`
 ---@field users? string|string[]  who may take it; nobody named: anybody
@@ -24,8 +25,9 @@ local fail = problem.fail
 ---@field group? string|string[]  the same as `groups`
 ---@field groups? string|string[]  whose group may take it
 ---@field signal? string  the event that is raised when it is done
----@field timeout? number|string  how long it waits; without a `timeout`
----                              transition it then fails with that code
+---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
+---                              it waits; without a `timeout` transition it
+---                              then fails with that code
 ---@field escalate? pawl.EscalateOptions  what changes when it is overdue:
 ---                              `priority`, and for whom it is as well
 ---@field prepare? fun(ctx: pawl.Ctx): table?  replaces fields of the above when
@@ -69,7 +71,7 @@ local ITEM = {
 
 --- Those, and what else is said: a new table.
 local function item_with(more)
-  for name, is in pairs(ITEM) do more[name] = is end
+  for name, is in pairs(ITEM) do more[name] = more[name] or is end
   return shape.for_people(more)
 end
 
@@ -124,7 +126,9 @@ local function check(node, whose)
   local task = { signal = node.signal }
   node.signal = nil
   for field in pairs(ITEM) do
-    task[field], node[field] = node[field], nil
+    if not shape.is_called(node[field]) then -- `due` may be
+      task[field], node[field] = node[field], nil
+    end
   end
   shape.gather_people(node, task, whose)
   node.task = task
@@ -219,7 +223,8 @@ end
 return {
   fields = item_with {
     signal = shape.event,
-    timeout = shape.limit,
+    due = shape.asked_duration,
+    timeout = shape.asked_limit,
     escalate = is_escalate,
     prepare = shape.handler,
     into = shape.name,

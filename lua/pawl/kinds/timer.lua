@@ -3,7 +3,8 @@ local shape = require "pawl.shape"
 local words = require "pawl.words"
 
 ---@class pawl.TimerOptions
----@field after? number|string  how long it waits: this or `at`
+---@field after? number|string|fun(ctx: pawl.Ctx): number|string  how long it
+---                              waits: this or `at`
 ---@field at? fun(ctx: pawl.Ctx): number|string  until when: seconds since
 ---                              1970, or UTC as text
 ---@field next? string  a node
@@ -14,7 +15,7 @@ local words = require "pawl.words"
 ---@type pawl.Kind
 return {
   fields = {
-    after = shape.duration,
+    after = shape.asked_duration,
     at = shape.handler,
     next = shape.single_next,
   },

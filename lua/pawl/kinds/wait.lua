@@ -13,8 +13,9 @@ local words = require "pawl.words"
 ---@field answer? fun(event: pawl.Event, ctx: pawl.Ctx): any  what who asked by
 ---                              engine:ask is told as this wait takes the
 ---                              event; an error refuses it, and the wait goes on
----@field timeout? number|string  how long it waits; without a `timeout`
----                              transition it then fails with that code
+---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
+---                              it waits; without a `timeout` transition it
+---                              then fails with that code
 ---@field into? string  the variable that takes the event's data
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what the event brought about
 ---@field retry? table|integer|false  when it fails, as a step; default: once
@@ -59,7 +60,7 @@ return {
     key = shape.event_key,
     match = shape.handler,
     answer = shape.handler,
-    timeout = shape.limit,
+    timeout = shape.asked_limit,
     into = shape.name,
     undo = shape.handler,
     retry = shape.retry,

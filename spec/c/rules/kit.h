@@ -85,8 +85,8 @@ static inline const char *kit_name(void *ud, pawl_str text) {
 }
 
 /* ">way" is a transition, "!code" a failure ("!code." one that is not tried
- * again), "@seconds" a time from now, "?" the answer yes, "..." that it
- * waits, "~" that there was no memory; all else is an output. */
+ * again), "@seconds" a time from now, "+seconds" a duration, "?" the answer yes,
+ * "..." that it waits, "~" that there was no memory; all else is an output. */
 static inline pawl_code kit_say(kit *k, const char *text, int *waits,
                                 pawl_error *err) {
   pawl_said *r = &k->result;
@@ -107,6 +107,10 @@ static inline pawl_code kit_say(kit *k, const char *text, int *waits,
       return pawl_fail_memory(err);
     case '@':
       r->at_us = k->now + atoll(text + 1) * PAWL_SECOND;
+      return PAWL_OK;
+    case '+':
+      r->has_lasts = 1;
+      r->lasts_us = atoll(text + 1) * PAWL_SECOND;
       return PAWL_OK;
     case '?':
       r->truth = 1;

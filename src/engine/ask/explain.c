@@ -265,9 +265,10 @@ static void member_event(const token_view *v, pawl_object *o) {
 /* When its `timeout` ends it; 0: never. A task is looked at earlier too, when
  * it is overdue. */
 static int64_t gives_up_us(const token_view *v) {
-  if (!v->node || v->node->limit_us < 0) return 0;
+  int64_t limit_us = v->node ? pawl_token_limit(v->t, v->node) : -1;
+  if (limit_us < 0) return 0;
   if (v->node->kind != PAWL_KIND_TASK) return v->t->due_us;
-  return pawl_time_after(detail_of(v)->begun, v->node->limit_us);
+  return pawl_time_after(detail_of(v)->begun, limit_us);
 }
 
 static void member_until(const token_view *v, pawl_object *o) {

@@ -24,18 +24,19 @@ static pawl_code send_child(pawl_decision *d, int k, const pawl_node *node,
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
   pawl_buf options = {.alloc = d->alloc};
-  int64_t now = pawl_decision_now(d);
+  int64_t now = pawl_decision_now(d), limit_us;
   char text[37];
   pawl_code rc = PAWL_OK;
   pawl_token *t;
 
   (void)to, (void)path;
+  TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   TRY(pawl_spend(d, PAWL_QUOTA_STARTS, 1, err));
   TRY(pawl_child_options(d, k, node, &options, err));
   TRY(send_child(d, k, node, pawl_buf_str(&options), text, err));
   t = pawl_tok(d, k);
   t->state = PAWL_TOKEN_WAITING;
-  pawl_wait_until(t, now, node->limit_us);
+  pawl_wait_until(t, now, limit_us);
   pawl_detail_put(t, PAWL_DETAIL_child, pawl_strz(text));
 out:
   pawl_buf_deinit(&options);

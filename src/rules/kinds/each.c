@@ -91,7 +91,7 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
                             int *to, pawl_error *err) {
   pawl_buf items = {.alloc = d->alloc}, options = {.alloc = d->alloc};
   pawl_code rc = PAWL_OK;
-  int64_t total;
+  int64_t total, limit_us;
   pawl_effect *f;
   pawl_token *t;
 
@@ -111,13 +111,14 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
     goto out;
   }
   TRY(pawl_child_options(d, k, node, &options, err));
+  TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   if (node->workflow)
     TRY(pawl_spend(d, PAWL_QUOTA_STARTS, total, err));
   else
     TRY(pawl_tokens_bear(d, total < node->window ? total : node->window, err));
   t = pawl_tok(d, k);
   t->state = PAWL_TOKEN_WAITING;
-  pawl_wait_until(t, pawl_decision_now(d), node->limit_us);
+  pawl_wait_until(t, pawl_decision_now(d), limit_us);
   pawl_detail_set(t, PAWL_DETAIL_total, total);
   pawl_detail_set(t, PAWL_DETAIL_next, 0);
   pawl_detail_set(t, PAWL_DETAIL_live, 0);

@@ -42,17 +42,39 @@ static pawl_code check_task(const pawl_decision *d, const pawl_node *node,
 /* When the token must be looked at: overdue, once, or timed out. */
 static int64_t task_look(const pawl_token *t, const pawl_node *node,
                          int64_t begun_us, int64_t due_us) {
-  int64_t limit =
-      node->limit_us >= 0 ? pawl_time_after(begun_us, node->limit_us) : 0;
+  int64_t limit_us = pawl_token_limit(t, node);
+  int64_t limit = limit_us >= 0 ? pawl_time_after(begun_us, limit_us) : 0;
+
   if (pawl_detail_of(t)->late || !due_us) return limit;
   return limit && limit < due_us ? limit : due_us;
+}
+
+/* Within which time it should be done, in *due_us, -1: in any: as `prepare` or
+ * the definition has it, or as a handler says once in a visit. */
+static pawl_code due_within(pawl_decision *d, int k, const pawl_node *node,
+                            pawl_str task, int64_t *due_us, pawl_error *err) {
+  pawl_str value;
+
+  *due_us = -1;
+  if (pawl_json_get(task, "due", &value)) {
+    (void)pawl_json_int(value, due_us);
+    return PAWL_OK;
+  }
+  if (!node->has_due) return PAWL_OK;
+  if (!pawl_detail_has(pawl_tok(d, k), PAWL_DETAIL_within)) {
+    MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_DUE, err));
+    pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_within,
+                    d->result->has_lasts ? d->result->lasts_us : -1);
+  }
+  *due_us = pawl_detail_of(pawl_tok(d, k))->within;
+  return PAWL_OK;
 }
 
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
   pawl_buf task = {.alloc = d->alloc};
-  pawl_str value, own = {0};
-  int64_t now = pawl_decision_now(d), due = 0;
+  pawl_str own = {0};
+  int64_t now = pawl_decision_now(d), due = 0, within_us, limit_us;
   pawl_code rc = PAWL_OK;
   pawl_effect *f;
   pawl_token *t;
@@ -69,11 +91,11 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   rc = check_task(d, node, pawl_buf_str(&task), err);
   d->result->no_retry = rc == PAWL_SCRIPT;
   TRY(rc);
+  TRY(due_within(d, k, node, pawl_buf_str(&task), &within_us, err));
+  TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   TRY(pawl_id_make_at_home(d->world->ids, now, pawl_id_home(&d->id), &id,
                            err));
-  if (pawl_json_get(pawl_buf_str(&task), "due", &value) &&
-      pawl_json_int(value, &due))
-    due = pawl_time_after(now, due);
+  if (within_us >= 0) due = pawl_time_after(now, within_us);
   t = pawl_tok(d, k);
   t->state = PAWL_TOKEN_WAITING;
   t->changed = 1;
@@ -290,11 +312,12 @@ static void time_out(pawl_decision *d, int k, const pawl_node *node) {
   int64_t now = pawl_decision_now(d);
   pawl_token *t = pawl_tok(d, k);
   int64_t due = pawl_detail_of(t)->due;
+  int64_t limit_us = pawl_token_limit(t, node);
   int to = pawl_node_next(node, "overdue", 7);
   pawl_record *r;
 
-  if (node->limit_us >= 0 &&
-      pawl_time_after(pawl_detail_of(t)->begun, node->limit_us) <= now) {
+  if (limit_us >= 0 &&
+      pawl_time_after(pawl_detail_of(t)->begun, limit_us) <= now) {
     clear_task(t);
     pawl_time_out(d, k, node);
   } else if (due && due <= now && !pawl_detail_of(t)->late) {
@@ -310,7 +333,7 @@ static void time_out(pawl_decision *d, int k, const pawl_node *node) {
     d->plan.outcome = "overdue";
     pawl_leave(d, k, to);
     pawl_trace_wait(d, k, node);
-  } else if (due || node->limit_us >= 0) { /* woken early */
+  } else if (due || limit_us >= 0) { /* woken early */
     t->due_us = task_look(t, node, pawl_detail_of(t)->begun, due);
   }
 }
@@ -337,7 +360,7 @@ static void wake(pawl_token *t, const pawl_node *node, int64_t at) {
   if (t->due_us == pawl_detail_of(t)->due)
     pawl_detail_set(t, PAWL_DETAIL_due, at);
   else
-    pawl_detail_set(t, PAWL_DETAIL_begun, at - node->limit_us);
+    pawl_detail_set(t, PAWL_DETAIL_begun, at - pawl_token_limit(t, node));
 }
 
 /* It stays, with its form, under the node's new name. */
@@ -345,7 +368,7 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
                      const pawl_node *is) {
   pawl_token *t = pawl_tok(d, k);
 
-  if (is->limit_us != was->limit_us) {
+  if (pawl_limit_transfer(t, was, is)) {
     t->due_us =
         task_look(t, is, pawl_detail_of(t)->begun, pawl_detail_of(t)->due);
     t->changed = 1;

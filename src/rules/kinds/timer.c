@@ -4,13 +4,16 @@
 
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
-  int64_t due = pawl_time_after(pawl_decision_now(d), node->after_us);
+  int64_t due, lasts_us;
 
   (void)to, (void)path;
   MUST(pawl_spend(d, PAWL_QUOTA_TIMERS, 1, err));
-  if (node->after_us < 0) {
+  if (node->has_at) {
     MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_AT, err));
     due = d->result->at_us;
+  } else {
+    MUST(pawl_wait_limit(d, k, node, &lasts_us, err));
+    due = pawl_time_after(pawl_decision_now(d), lasts_us);
   }
   pawl_stand(d, k, due > 0 ? due : 1);
   return PAWL_OK;
@@ -56,12 +59,11 @@ static void fire(pawl_decision *d, int k, const pawl_node *node) {
 static void transfer(pawl_decision *d, int k, const pawl_node *was,
                      const pawl_node *is) {
   pawl_token *t = pawl_tok(d, k);
-  int64_t began = pawl_wait_began(t, was->after_us, pawl_decision_now(d));
-  if (is->after_us < 0) { /* its handler is asked at the next look */
+  if (is->has_at) { /* its handler is asked at the next look */
     t->state = PAWL_TOKEN_ACTIVE;
     t->due_us = 0;
-  } else if (is->after_us != was->after_us) {
-    t->due_us = pawl_time_after(began, is->after_us);
+  } else {
+    pawl_wait_transfer(d, k, was, is);
   }
 }
 

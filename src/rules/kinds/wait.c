@@ -73,17 +73,18 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
   pawl_buf key = {.alloc = d->alloc};
   pawl_code rc = PAWL_OK;
-  int64_t since;
+  int64_t since, limit_us;
   pawl_token *t;
   int has;
 
   (void)to, (void)path;
   TRY(wait_key(d, k, node, &key, &has, err));
   TRY(pawl_buf_check(&key, err));
+  TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   t = pawl_tok(d, k);
   since = pawl_detail_of(t)->since; /* it waited in another version */
   pawl_detail_drop(t, PAWL_DETAIL_since);
-  pawl_wait_until(t, since ? since : pawl_decision_now(d), node->limit_us);
+  pawl_wait_until(t, since ? since : pawl_decision_now(d), limit_us);
   subscribe(d, k, node, has ? &key : NULL);
 out:
   pawl_buf_deinit(&key);
@@ -97,10 +98,10 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
                      const pawl_node *node) {
   pawl_buf key = {.alloc = d->plan.alloc};
   pawl_token *t = pawl_tok(d, k);
-  int64_t began_us = pawl_wait_began(t, was->limit_us, pawl_decision_now(d));
+  int64_t began_us =
+      pawl_wait_began(t, pawl_token_limit(t, was), pawl_decision_now(d));
 
-  if (node->limit_us != was->limit_us)
-    pawl_wait_until(t, began_us, node->limit_us);
+  pawl_wait_transfer(d, k, was, node);
   if (!node->has_key) {
     if (node->key) (void)pawl_event_key(d, pawl_vars_now(d), node->key, &key);
     if (key.failed) d->plan.failed = 1;

@@ -47,7 +47,25 @@ static void one_that_fails_to_say_is_asked_again(void) {
   kit_close(&k);
 }
 
+static void a_handler_says_how_long_once_a_visit(void) {
+  kit k;
+  kit_open(&k,
+           "'start':'t','nodes':[{'name':'t','kind':'timer','after':true,"
+           "'next':'u'},{'name':'u','kind':'timer','after':true,"
+           "'next':'z'}," KIT_FINISH "]");
+  kit_says(&k, "t", PAWL_HANDLER_AFTER, "+60");
+  kit_says(&k, "u", PAWL_HANDLER_AFTER, "+5");
+  kit_run(&k);
+  CHECK_INT(kit_at(&k, "t")->due_us, k.now + 60 * PAWL_SECOND);
+  k.now += 60 * PAWL_SECOND;
+  kit_run(&k);
+  CHECK_INT(kit_at(&k, "u")->due_us, k.now + 5 * PAWL_SECOND);
+  CHECK_BUF(k.asked, "t.after, u.after, "); /* each visit its own */
+  kit_close(&k);
+}
+
 TEST_PART(kinds_timer_test) {
+  a_handler_says_how_long_once_a_visit();
   it_fires_when_its_time_has_come();
   a_handler_says_when();
   one_that_fails_to_say_is_asked_again();
