@@ -161,7 +161,7 @@ static const char EVERY[] =
     "local f = function(ctx, e)\n%s\nend\n"
     "local t = { match = function(e, ctx) return f(ctx, e) end }\n"
     "for name in ('run undo choose at after timeout due output key prepare '\n"
-    "    .. 'input items')\n"
+    "    .. 'input items enough group')\n"
     "  :gmatch '%%a+' do t[name] = f end\n"
     "local graph = { code = 'test.flow', version = 1, start = 'a', line = 1,\n"
     "  nodes = { { name = 'a', kind = 'step', run = true, next = 'z' },\n"
