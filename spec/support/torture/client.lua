@@ -117,6 +117,12 @@ end
 actions.meet = holder("nobody", "id")
 actions.inherit = holder("heir", "heir")
 
+-- One that has ended meanwhile is not changed any more.
+local function unless_ended(ok, err)
+  if not ok and err.code == "already_finished" then return true end
+  return ok, err
+end
+
 function actions.signal(case, action)
   local signal = { name = action.name, key = action.key, id = action.id,
     source = "torture", data = action.data }
@@ -127,13 +133,7 @@ function actions.signal(case, action)
     if not id then return nil, err end
     signal.instance = id
   end
-  return engine:signal(signal)
-end
-
--- One that has ended meanwhile is not changed any more.
-local function unless_ended(ok, err)
-  if not ok and err.code == "already_finished" then return true end
-  return ok, err
+  return unless_ended(engine:signal(signal))
 end
 
 function actions.cancel(case)
@@ -214,12 +214,13 @@ function actions.task(case, action)
   if not id then return nil, err end
   local tasks
   tasks, err = engine.tasks:list { instance = id, status = { "pending",
-    "running",
-    "completed" } }
+    "running", "completed", "cancelled" } }
   if not tasks then return nil, err end
   local task = tasks[1]
   if not task then return "later" end
-  if task.status == "completed" then return true end
+  if task.status == "completed" or task.status == "cancelled" then
+    return true
+  end
   local ok
   ok, err = engine.tasks:claim(task.id, { by = action.user })
   if ok then

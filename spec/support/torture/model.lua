@@ -311,6 +311,33 @@ function kinds.task(draw, case)
     end }
 end
 
+--- Notes that come before it stands there, or behind that, are not taken; each
+--- that is begins one lane.
+function kinds.beside(draw, case)
+  local n = draw.random:upto(4)
+  draw:start(case, 0, 0.4)
+  for i = 1, n do
+    draw:event(case, { name = "t.note", id = "note" .. i,
+      is_addressed = true })
+  end
+  draw:thread(case, { { op = "task", user = "ann", take = "approved",
+    at = draw:at(0.3) } })
+  local is_withdrawn = draw.random:chance(50)
+  if is_withdrawn then
+    draw:event(case, { name = "t.withdraw", id = "withdraw",
+      key = case.key }, 0.2, 0.9)
+  end
+  case.expect = { status = { "completed" },
+    rows = { received = { 0, n + 1 }, task = { 0, 1 } },
+    steps = { ask = 1, yes = { 0, 1 }, gone = { 0, is_withdrawn and 1 or 0 },
+      ["note.run"] = { 0, n }, ["remind.run"] = { 0, 10000 } },
+    also = function(seen)
+      if (seen.steps.yes or 0) + (seen.steps.gone or 0) ~= 1 then
+        return "it was approved and called off, or neither"
+      end
+    end }
+end
+
 local function undone(seen)
   local done = ""
   for _, node in ipairs { "c", "child", "b", "a" } do
@@ -469,7 +496,8 @@ local weights = { gone = 3, put = 3, mark = 3, lost = 3, seq = 10, slow = 2,
   all = 4, any = 4, two = 4, each = 4,
   few = 3, nest = 3, asked = 4, kids = 3, call = 4, event = 6, many = 2,
   begun = 3,
-  late = 4, timer = 4, task = 5, saga = 6, recalled = 3, book = 5, hold = 6,
+  late = 4, timer = 4, task = 5, beside = 5,
+  saga = 6, recalled = 3, book = 5, hold = 6,
   move = 5 }
 
 local names = {}
