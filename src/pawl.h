@@ -1513,13 +1513,13 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_published(pawl_engine *engine,
  *
  * They are found by their index of a key, a parent, a correlation, a root, a
  * business key, an error_code, an attribute (one that is to equal something rather than
- * another), the agenda (leased, due_before_us, deadline_before_us: what is
- * suspended is not on it, but where `status` names nothing else) or a tenant,
- * the first of these that is given; else by status
- * and workflow, in the order of their ids, between the times that are given.
- * All else is compared beside. Ids begin with the time at which they were
- * drawn: one that a caller drew more than an hour before or after its start is
- * not found by when it was created, nor by what came before a time.
+ * another), the agenda (leased), deadline_before_us, the agenda (due_before_us:
+ * what is suspended is not on it, but where `status` names nothing else) or a
+ * tenant, the first of these that is given; else by status and workflow, in the
+ * order of their ids, between the times that are given. All else is compared
+ * beside. Ids begin with the time at which they were drawn: one that a caller
+ * drew more than an hour before or after its start is not found by when it was
+ * created, nor by what came before a time.
  *
  *   rc = pawl_list(engine, "{\"status\":\"failed\",\"limit\":20}", &json,
  *                  &err); */

@@ -178,7 +178,10 @@ local plants = {
     "update pawl.counter set amount = amount + 1 where status = 'completed'",
     "update pawl.counter set amount = 0 where status = 'failed'",
   },
-  ["what has failed is told as that"] = {
+  ["what has failed or has a deadline is told so"] = {
+    [[insert into pawl.deadline (shard, instance, deadline_at)
+      select shard, id, deadline_at from pawl.instance
+       where id = $one(t.timer)]],
     "delete from pawl.failure",
     "update pawl.failure set node = 'elsewhere'",
   },

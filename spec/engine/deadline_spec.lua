@@ -5,7 +5,7 @@ local pawl = require "pawl"
 --- a, then the timer t for a day, then b, then z; with a deadline.
 local function lasting(deadline, options)
   local flow = pawl.workflow { code = "t.late", start = "a",
-    deadline = deadline }
+    version = options and options.version, deadline = deadline }
   flow:step("a", { next = "t", run = function() return nil, "out a" end,
     undo = options and options.undo })
   flow:timer("t", { after = "1d", next = "b" })
@@ -74,6 +74,55 @@ kit.describe("a deadline", function(backend)
     assert(engine:run())
     assert.equal("2026-01-01T12:00:00.000000Z", get(engine, id).deadline)
     assert.equal("waiting", kit.status(engine, id))
+  end)
+
+  it("is what lists find it by, while it lives", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(lasting "2h"))
+    local function found(before)
+      local n = #assert(engine:list { deadline_before = before })
+      assert.equal(n, assert(engine:tally { deadline_before = before }))
+      return n
+    end
+    local began = clock:now()
+    local id = begin(engine)
+    assert.equal(0, found(began + 7200))
+    assert.equal(1, found(began + 7201))
+    assert(engine:suspend(id))
+    assert.equal(1, found(began + 7201))
+    clock:advance "1h"
+    assert(engine:resume(id, { shift = true }))
+    assert.equal(0, found(began + 10800))
+    assert.equal(1, found(began + 10801))
+    clock:advance "2h"
+    assert(engine:run())
+    assert.equal("failed", kit.status(engine, id))
+    assert.equal(0, found(began + 86400))
+    assert.equal(0, kit.count(backend, url, "deadline"))
+    assert(engine:retry(id))
+    assert(engine:run())
+    assert.equal(1, found(began + 86400))
+    clock:advance "1h"
+    assert(engine:cancel(id, { by = "ann" }))
+    assert(engine:run())
+    assert.equal("cancelled", kit.status(engine, id))
+    assert.equal(0, kit.count(backend, url, "deadline"))
+  end)
+
+  it("is not kept of what a single step ends, or is killed", function()
+    local engine, _, url = backend.fresh()
+    local flow = pawl.workflow { code = "t.late", start = "a",
+      deadline = "10s" }
+    flow:step("a", { next = "z", run = function() end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    begin(engine)
+    assert(engine:load(lasting("2h", { version = 2 })))
+    local id = begin(engine)
+    assert.equal(1, kit.count(backend, url, "deadline"))
+    assert(engine:kill(id, { by = "ann" }))
+    assert.equal("cancelled", kit.status(engine, id))
+    assert.equal(0, kit.count(backend, url, "deadline"))
   end)
 
   it("has what was done undone", function()

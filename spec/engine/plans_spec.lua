@@ -103,6 +103,7 @@ local MEANT = {
   { "list_found", "business_key>%? AND business_key<%?%)", "those that begin "
     .. "so" },
   { "list_found", "due .*due_at<", "what is due, or leased" },
+  { "list_found", "deadline_due .*deadline_at<", "what is before a deadline" },
   { "list_found", "agenda_ready", "what nobody has taken" },
   { "list_found", "agenda_suspect", "what was taken over" },
   { "audit_list", "_at[<>]", "a page, in the order of the index" },
@@ -827,6 +828,7 @@ local LISTS <const> = {
   due_first = { "list_due", { statuses = "'waiting '" } },
   due = { "list_found" },
   leased = { "list_found" },
+  deadline = { "list_found" },
   parent = { "list_found" },
   root = { "list_found" },
   deleted = { "list_deleted" },
@@ -935,6 +937,9 @@ kit.describe("the cost of a list", function(backend)
               select 0, id, workflow, version, 'e', 'n', created_at
                 from %s where status = 'waiting';]]):format(
           kit.table(backend, "failure"), kit.table(backend, "instance"))
+        .. ([[insert into %s (shard, instance, deadline_at)
+              select shard, instance, due_at from %s where not ready;]])
+          :format(kit.table(backend, "deadline"), kit.table(backend, "agenda"))
         .. ("update %s set parent = %s, root = %s where %s;"):rep(2):format(
           kit.table(backend, "instance"), id(EXECUTOR), id(EXECUTOR),
           "key = 'x1'", kit.table(backend, "instance"), id(LEASE), id(LEASE),

@@ -21,7 +21,7 @@ local function snapshot(backend, url, id)
   local parts = {}
   for _, name in ipairs { "instance", "agenda", "history", "attribute",
     "inbox", "token", "variable", "item", "subscription", "task",
-    "message", "outbox", "published" } do
+    "message", "outbox", "published", "deadline" } do
     local key = name == "instance" and "id" or "instance"
     local rows = kit.select(url, ("select * from %s where %s = %s")
       :format(kit.table(backend, name), key, kit.id_literal(backend, id)))
@@ -206,6 +206,9 @@ kit.describe("rule 1, the lease id,", function(backend)
       addressed = 1, now = store:now() })
     local now = clock.us
     local lease = kit.claim(store, id)
+    backend.sql(url, ([[insert into %s (shard, instance, deadline_at)
+      select shard, id, created_at from %s;]]):format(
+      kit.table(backend, "deadline"), kit.table(backend, "instance")))
     local before = snapshot(backend, url, id)
     local writes = {
       instance_commit = { commits = { 0 }, was = { "running" },
@@ -244,6 +247,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         sortable = { "sblue" }, workflow = { "t.one" }, updated_at = { now } },
       attribute_delete = { name = { "color" } },
       inbox_delete = { no = { no } },
+      deadline_drop = {},
       agenda_keep = { seen = { 1 } },
       agenda_release = { seen = { 1 }, due_at = { now + 5 }, now = now },
       agenda_end = { seen = { 1 } },
@@ -347,6 +351,7 @@ kit.describe("rule 1, the lease id,", function(backend)
           or statement.name == "purge_seize"
           or statement.name == "instance_load"
           or statement.name:find "^failure_" -- follows from the row
+          or statement.name == "deadline_put" -- the same
           or RELAYS[statement.name]
           or PLAIN[statement.name], -- below
           statement.name .. " is not tried here")
@@ -368,7 +373,8 @@ kit.describe("rule 1, the lease id,", function(backend)
     end
     -- and each of them does write under the lease that holds
     writes.instance_stand.commits = { 1 } -- behind the other one
-    for _, name in ipairs { "agenda_keep", "inbox_delete", "inbox_take",
+    for _, name in ipairs { "agenda_keep", "deadline_drop", "inbox_delete",
+      "inbox_take",
       "inbox_keep", "inbox_clear", "attribute_put", "attribute_delete",
       "history_insert", "instance_commit", "instance_stand",
       "instance_seldom", "agenda_pin",

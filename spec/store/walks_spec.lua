@@ -47,6 +47,8 @@ local MEANT = {
   { "list_due", "agenda_due by .*due_at >=.*<=", "a page, in order" },
   { "list_found", "business_key by .*>=.*<", "those that begin so" },
   { "list_found", "agenda_due by .*due_at <", "what is due, or leased" },
+  { "list_found", "deadline_due by .*deadline_at <", "what is before a "
+    .. "deadline" },
   { "list_found", "agenda_ready", "what nobody has taken" },
   { "list_found", "agenda_suspect", "what was taken over" },
   { "audit_list", "completed_at <=.*ROW", "a page of what was asked for" },

@@ -26,7 +26,8 @@ counted.wrong = ([[
    group by workflow, version, status, node
   having sum(told) <> sum(there) order by 1, 2, 3, 4]]):format(STATUS, NODE)
 
---- Instances that are failures and have no row there, or the other way round.
+--- Instances that are failures, or live and have a deadline, and have no row
+--- that says so, or the other way round.
 counted.unlike = [[
   select id, status as wrong from pawl.instance i
    where status in ('failed', 'suspended') and error is not null
@@ -39,6 +40,17 @@ counted.unlike = [[
   select f.instance, 'stale' from pawl.failure f
    where not exists (select 1 from pawl.instance i
      where i.shard = f.shard and i.id = f.instance and i.error is not null
-       and i.status in ('failed', 'suspended') and i.deleted_at is null)]]
+       and i.status in ('failed', 'suspended') and i.deleted_at is null)
+  union all
+  select id, 'no deadline' from pawl.instance i
+   where deadline_at is not null and completed_at is null
+     and not exists (select 1 from pawl.deadline d
+       where d.shard = i.shard and d.instance = i.id
+         and d.deadline_at = i.deadline_at)
+  union all
+  select f.instance, 'stale deadline' from pawl.deadline f
+   where not exists (select 1 from pawl.instance i
+     where i.shard = f.shard and i.id = f.instance
+       and i.deadline_at = f.deadline_at and i.completed_at is null)]]
 
 return counted

@@ -472,6 +472,9 @@ select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
 status in ('failed', 'suspended') and error is not null
      and deleted_at is null
 
+-- fragment: has_deadline
+deadline_at is not null and completed_at is null
+
 -- fragment: fails_still
 exists (select 1 from pawl.instance
          where shard = @shard and id = s.id and {{is_failure}} offset 0)

@@ -55,6 +55,14 @@ select @shard, workflow, status, id from new
 -- for all
 ;
 
+-- name: import_deadline
+-- args: @shard smallint, @id uuid
+-- Of one that has come and lives.
+insert into pawl.deadline (shard, instance, deadline_at)
+select shard, id, deadline_at from pawl.instance
+ where shard = @shard and id = @id and {{has_deadline}}
+on conflict do nothing;
+
 -- name: import_archived
 -- args: @shard smallint, @id uuid
 -- rows: id uuid, purged boolean

@@ -100,8 +100,8 @@ select i.* {{from_each}} (
 --       @code_from text, @code_to text, @{{asked}}, @{{page}}
 -- rows: like list_tenant
 -- Those of one word, with an attribute in one of @ranges, an error's code in a
--- range, or on the agenda, leased or due before @until, by its index; all of
--- them are read.
+-- range, or on the agenda, leased or due before @until, or with a deadline
+-- before that, by its index; all of them are read.
 select i.* {{from_each}} (
   select {{listed}} from (
     select id as found from pawl.instance
@@ -130,6 +130,9 @@ select i.* {{from_each}} (
            indexed by pawl_agenda_suspect -- only: sqlite
      where @by in ('due', 'leased') and shard = s.shard
        and ready and (lease is not null or takeovers > 0)
+    union all
+    select instance from pawl.deadline
+     where @by = 'deadline' and shard = s.shard and deadline_at < @until
     union all
     {{attribute_ranges}}
     union all

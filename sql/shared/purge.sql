@@ -296,6 +296,11 @@ delete from pawl.agenda where shard = @shard and instance = @id;
 -- args: @shard smallint, @id uuid
 delete from pawl.ending where shard = @shard and instance = @id;
 
+-- name: purge_deadline
+-- args: @shard smallint, @id uuid
+-- Of one that was carried away it is there still.
+delete from pawl.deadline where shard = @shard and instance = @id;
+
 -- name: purge_instance
 -- args: @shard smallint, @id uuid
 -- The last of it. Its mark says that nothing else is left.

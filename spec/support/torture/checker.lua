@@ -572,7 +572,7 @@ none("a task's answer is that of who completed it",
 none("what is counted is there", "%{workflow} %{version} %{status} %{node}: "
   .. "%{told} are told, %{there} are there", stored.wrong)
 
-none("what has failed is told as that", "%{id} is %{wrong}",
+none("what has failed or has a deadline is told so", "%{id} is %{wrong}",
   (stored.unlike:gsub("select id,", "select $id(id) as id,")
     :gsub("select f.instance,", "select $id(f.instance) as id,")))
 

@@ -512,6 +512,23 @@ comment on column pawl.failure.code is 'the error''s code';
 comment on column pawl.failure.node is 'where it failed';
 comment on column pawl.failure.failed_at is 'when';
 
+-- By when those that live must have ended. Beside the wide row, whose first
+-- step and end would else write every index of it.
+create table pawl.deadline (
+  shard smallint not null,
+  instance uuid not null,
+  deadline_at timestamptz not null,
+  primary key (shard, instance)
+); -- only: postgres
+) without rowid; -- only: sqlite
+-- The condition always holds: only what says so may use the index.
+create index deadline_due on pawl.deadline (shard, deadline_at)
+  where deadline_at is not null -- only: postgres
+;
+comment on table pawl.deadline is
+  'instances that live and have a deadline: written with it and with the end';
+comment on column pawl.deadline.deadline_at is 'as in instance';
+
 create table pawl.agenda (
   shard smallint not null,
   instance uuid not null,
@@ -2671,6 +2688,8 @@ select 0, 'w', (array['running', 'waiting', 'completed', 'failed'])
   from pawl.instance;
 insert into pawl.waiter (shard, instance, expires_at)
 select 0, id, now() from pawl.instance;
+insert into pawl.deadline (shard, instance, deadline_at)
+select 0, id, now() from pawl.instance;
 insert into pawl.agenda (shard, instance, workflow, version,
        executor_group, priority, ready, due_at, takeovers, latch)
 select 0, id, 'w', 1, 'default', 0, id::text < '00000000-0000-7000-8000-000000000064', now(),
@@ -2713,11 +2732,12 @@ insert into pawl.archive (shard, id, workflow, version, tenant, priority,
 select 0, id, id::text, 1, id::text, 0, 'default', id::text, id::text,
        id::text, id, id, 'completed', now(), now(), now(), false
   from pawl.instance;
-analyze pawl.instance, pawl.standing, pawl.waiter, pawl.published,
-        pawl.variable, pawl.agenda,
+analyze pawl.instance, pawl.standing, pawl.waiter, pawl.deadline,
+        pawl.published, pawl.variable, pawl.agenda,
         pawl.history, pawl.audit, pawl.inbox, pawl.attribute,
         pawl.subscription, pawl.event, pawl.task, pawl.owner, pawl.archive;
 -- Not deleted: what is left of rows would make some indexes deeper than others.
 truncate pawl.archive, pawl.owner, pawl.task, pawl.event, pawl.subscription, pawl.attribute,
          pawl.inbox, pawl.audit, pawl.history, pawl.agenda, pawl.standing,
-         pawl.waiter, pawl.published, pawl.variable, pawl.instance;
+         pawl.waiter, pawl.deadline, pawl.published, pawl.variable,
+         pawl.instance;

@@ -318,6 +318,8 @@ static pawl_code take_itself(pawl_engine *e, const going *g, int64_t max,
                  .id = g->id));
   MUST(PAWL_SEND(e->store, purge_failure, NULL, err, .shard = g->shard,
                  .id = g->id));
+  MUST(PAWL_SEND(e->store, purge_deadline, NULL, err, .shard = g->shard,
+                 .id = g->id));
   MUST(PAWL_SEND(e->store, audit_purged, NULL, err, .shard = g->shard,
                  .id = &own, .instance = g->id,
                  .now = pawl_store_now(e->store)));

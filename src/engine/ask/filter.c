@@ -232,21 +232,20 @@ const char *pawl_filter_found_by(const pawl_filter *f) {
                                            : NULL;
 }
 
-/* The same by the agenda, which has fewer than there are waiting; of those that
- * are suspended alone it has none. */
-const char *pawl_filter_agenda_by(const pawl_filter *f) {
+/* The same by the agenda, which has fewer than there are waiting, and of those
+ * that are suspended alone none; or by deadlines. */
+const char *pawl_filter_time_by(const pawl_filter *f) {
   if (f->leased == 1) return "leased";
+  if (f->deadline_before) return "deadline";
   return !is_of_living(f) || f->statuses == BIT(SUSPENDED) ? NULL : "due";
 }
 
-/* Rows of the agenda before that time are read. What is leased is there by
- * its lease's end. */
-int64_t pawl_filter_agenda_until(pawl_engine *e, const pawl_filter *f) {
-  const int64_t leases = pawl_engine_now(e) + PAWL_MAX_LEASE_US;
-
-  if (f->leased == 1) return leases;
-  if (f->due_before) return f->due_before;
-  return f->deadline_before > leases ? f->deadline_before : leases;
+/* Rows before that time are read. What is leased is on the agenda by its
+ * lease's end. */
+int64_t pawl_filter_time_until(pawl_engine *e, const pawl_filter *f) {
+  return f->leased == 1       ? pawl_engine_now(e) + PAWL_MAX_LEASE_US
+         : f->deadline_before ? f->deadline_before
+                              : f->due_before;
 }
 
 /* The cursor that an option has; *has: it was given. */
@@ -325,7 +324,7 @@ static pawl_code look_how_many(pawl_engine *e, pawl_filter *f,
 /* Is it found by what very many may have, beside a status? */
 static int may_be_few(const pawl_filter *f) {
   return (f->attributes.at || f->tenant.len) && !f->deleted && !f->archived &&
-         !pawl_filter_found_by(f) && !pawl_filter_agenda_by(f) &&
+         !pawl_filter_found_by(f) && !pawl_filter_time_by(f) &&
          pawl_filter_stored(f) != stored_of(ALL);
 }
 

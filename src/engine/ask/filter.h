@@ -99,9 +99,10 @@ void pawl_filter_leave_out(pawl_filter *f, unsigned statuses);
 int64_t pawl_filter_begun(const pawl_filter *f);
 /* Which word it is found by; NULL: none. */
 const char *pawl_filter_found_by(const pawl_filter *f);
-/* The same by the agenda, and the rows of it that are read: before that time. */
-const char *pawl_filter_agenda_by(const pawl_filter *f);
-int64_t pawl_filter_agenda_until(pawl_engine *e, const pawl_filter *f);
+/* The same by the agenda, or by deadlines, and the rows that are read: before
+ * that time. */
+const char *pawl_filter_time_by(const pawl_filter *f);
+int64_t pawl_filter_time_until(pawl_engine *e, const pawl_filter *f);
 /* Are they told apart by a time, and not by their ids? */
 int pawl_filter_is_by_time(const pawl_filter *f);
 int pawl_filter_is_ascending(const pawl_filter *f); /* the earliest first */

@@ -11,7 +11,8 @@
  *                                  else its ranges       all that are in them
  *   error_code                     failures              all that have it
  *   cancelled_by, compensation     their indexes         a page, in order
- *   leased, due or deadline        the agenda            all that are due
+ *   leased, due                    the agenda            all that are due
+ *   deadline                       deadlines             all that are before it
  *   tenant                         the tenant's          a page, in order
  *   anything else                  status and workflow   a page, in order
  *
@@ -138,7 +139,7 @@ static pawl_code send_list(pawl_engine *e, const pawl_filter *f,
   const pawl_conditions *c = &f->conditions;
   const char *by = c->ranges.len && !c->equals.len ? "attribute"
                    : pawl_filter_found_by(f)       ? pawl_filter_found_by(f)
-                                                   : pawl_filter_agenda_by(f);
+                                                   : pawl_filter_time_by(f);
   const int equal = c->equals.len > 0;
   const int tenant = f->tenant.len && !f->few;
 
@@ -162,7 +163,7 @@ static pawl_code send_list(pawl_engine *e, const pawl_filter *f,
           .name = pawl_buf_some(&c->name), .ranges = pawl_buf_some(&c->ranges),
           .code_from = pawl_buf_given(&f->code_from, f->error_code.len > 0),
           .code_to = pawl_buf_some(&f->code_to),
-          .until = pawl_filter_agenda_until(e, f), ASKED(f));
+          .until = pawl_filter_time_until(e, f), ASKED(f));
     else if (tenant)
       PAWL_PUT(&e->args, list_tenant, .shard = s, ASKED(f));
     else

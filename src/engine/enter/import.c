@@ -552,6 +552,8 @@ static pawl_code store_rows(reading *r, int *is_there, pawl_error *err) {
     if (!r->back) MUST(look_in_archive(r, is_there, err));
     if (*is_there) return PAWL_OK;
   }
+  MUST(PAWL_SEND(r->e->store, import_deadline, NULL, err,
+                 .shard = pawl_shard_of(r->e, &r->id), .id = &r->id));
   if (r->is_moved) return send_arrive(r, err);
   if (is_copy(r) && !pawl_status_has_ended(r->status) &&
       r->status != PAWL_STATUS_SUSPENDED)

@@ -143,6 +143,24 @@ static pawl_code send_failures(pawl_engine *e, pawl_held **list, int n,
   return PAWL_OK;
 }
 
+/* The row that it had in `deadline`, and the one that it has from now on. */
+static int64_t deadline_row(const pawl_state *s) {
+  return pawl_status_has_ended(s->status) ? 0 : s->deadline_us;
+}
+
+static pawl_code send_deadlines(pawl_engine *e, pawl_held **list, int n,
+                                pawl_error *err) {
+#define WAS deadline_row(&h->d.state)
+#define IS deadline_row(&p->state)
+  PAWL_SEND_PLANS(deadline_drop, NULL, pawl_plan_writes(p) && WAS && !IS,
+                  PAWL_GUARD_MEMBERS(h));
+  PAWL_SEND_PLANS(deadline_put, NULL, pawl_plan_writes(p) && IS && IS != WAS,
+                  PAWL_LEASE_MEMBERS(h));
+#undef WAS
+#undef IS
+  return PAWL_OK;
+}
+
 static pawl_code send_history(pawl_engine *e, pawl_held **list, int n,
                               pawl_error *err) {
   pawl_args *a = &e->args;
@@ -271,6 +289,7 @@ static pawl_code send_plans(pawl_engine *e, pawl_held **list, int n,
   MUST(pawl_parts_send(e, list, n, err));
   MUST(pawl_commit_seldom(e, list, n, err));
   MUST(send_failures(e, list, n, err));
+  MUST(send_deadlines(e, list, n, err));
   MUST(send_history(e, list, n, err));
   MUST(pawl_commit_tokens(e, list, n, now, err));
   EACH (h) {

@@ -41,13 +41,15 @@ static int goes_on_plainly(const pawl_held *h) {
 }
 
 /* A token that has data may have to be kept, for what undoes the step; and
- * whatever was meant for the instance has rows that are to go. */
+ * whatever was meant for the instance has rows that are to go, as its deadline
+ * has. */
 static int completes_plainly(const pawl_held *h) {
   const pawl_plan *p = &h->d.plan;
 
   return p->after == PAWL_AFTER_END &&
          p->state.status == PAWL_STATUS_COMPLETED && p->state.tokens.n == 1 &&
-         !p->state.tokens.at[0].data.len && !pawl_commit_leaves(h);
+         !p->state.tokens.at[0].data.len && !h->d.state.deadline_us &&
+         !pawl_commit_leaves(h);
 }
 
 /* Those that are large, or have just become so, have rows of their own. */
