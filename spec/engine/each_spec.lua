@@ -461,6 +461,27 @@ kit.describe("a failed item", function(backend)
     end
   end)
 
+  it("is told whole of the first eight, of all others cut, and marked",
+    function()
+      local engine = backend.fresh()
+      local function said(item) return item .. (" word"):rep(1000) end
+      assert(engine:load(fan({ one(function(item)
+        error { code = "long", message = item == 1 and said(1):rep(4)
+          or said(item) }
+      end, { retry = { max = 1 } }) },
+        { on_failure = "collect", window = 1 })))
+      local id = begin(engine, numbers(10))
+      local got = get(engine, id).output.got
+      assert.equal(16384, #got[1].error.message)
+      assert.matches(" %.%.%. %(cut%)$", got[1].error.message)
+      for i = 2, 8 do assert.equal(said(i), got[i].error.message) end
+      for i = 9, 10 do
+        assert.is_true(#got[i].error.message < 2048)
+        assert.matches("^" .. i .. " word.* %.%.%. %(cut%)$",
+          got[i].error.message)
+      end
+    end)
+
   it("is the whole item's: its other branches go with it", function()
     local engine = backend.fresh()
     assert(engine:load(fan({

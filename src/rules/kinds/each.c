@@ -313,14 +313,22 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   return PAWL_OK;
 }
 
-/* {"code","message"} of an error, for the list of results: not whole, as many
- * may fail. */
-static void short_error(const pawl_error *err, pawl_buf *out) {
+/* So many items' errors are whole in the list of results, an eighth of what
+ * variables may have at most; others as an error has room for. */
+enum { WHOLE_ERRORS = 8 };
+
+/* {"code","message"} of an error, for the list of results. `nfailed`: items
+ * that have failed before. */
+static void listed_error(const pawl_decision *d, const pawl_error *err,
+                         int64_t nfailed, pawl_buf *out) {
   pawl_object o;
 
   pawl_object_begin(&o, out);
   pawl_member_textz(&o, "code", pawl_failure_code(err));
-  pawl_member_textz(&o, "message", err->message);
+  pawl_member_str(&o, "message",
+                  nfailed < WHOLE_ERRORS
+                      ? pawl_failure_text(&d->result->message, err->message)
+                      : pawl_strz(err->message));
   pawl_object_end(&o);
 }
 
@@ -338,7 +346,7 @@ static void item_failed(pawl_decision *d, int parked, int64_t no,
   pawl_buf text = {.alloc = d->alloc};
   char told[80];
 
-  short_error(err, &text);
+  listed_error(d, err, pawl_detail_of(pawl_tok(d, parked))->failed, &text);
   count_ended(d, parked, PAWL_DETAIL_failed);
   item_effect(d, pawl_tok(d, parked)->no, no, "failed", pawl_buf_str(&text));
   pawl_buf_deinit(&text);
