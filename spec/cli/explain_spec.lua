@@ -1,4 +1,5 @@
 -- explain, tokens, outbox, and graph of an instance.
+local backends = require "spec.support.backends"
 local command = require "spec.support.command"
 local flows = require "spec.support.flows"
 
@@ -33,12 +34,12 @@ flow:finish "z"
 return flow
 ]]
 
-local function started()
+local function started(env)
   local here = command.folder()
   here:write("branches.lua", BRANCHES)
-  here:pawl("worker", "branches.lua", "--until-idle")
-  local id = here:json("start", "t.branches").id
-  local ran = here:pawl("worker", "branches.lua", "--until-idle")
+  here:pawl("worker", "branches.lua", "--until-idle", env)
+  local id = here:json("start", "t.branches", env).id
+  local ran = here:pawl("worker", "branches.lua", "--until-idle", env)
   assert.equal(0, ran.code, ran.err)
   return here, id
 end
@@ -73,7 +74,7 @@ describe("pawl explain", function()
 end)
 
 describe("pawl health", function()
-  local sqlite = require("spec.support.backends")[1]
+  local sqlite = backends[1]
 
   it("is pointed to where nobody will look, and names who waits", function()
     local here, id = started()
@@ -191,25 +192,6 @@ flowchart TD
     assert.matches('"all" -> "one" [label="each item"];', ran.out, 1, true)
   end)
 
-  it("marks where an instance has been and stands", function()
-    local here, id = started()
-    local ran = here:pawl("graph", id)
-    assert.equal(0, ran.code, ran.err)
-    assert.matches('"f".-:::passed', ran.out)
-    assert.matches('n2["a"]:::passed', ran.out, 1, true)
-    assert.matches('n3(["t"]):::live', ran.out, 1, true)
-    assert.matches('n5(("z"))\n', ran.out, 1, true)
-    assert.matches('legend_live["live"]:::live', ran.out, 1, true)
-    assert.is_nil(ran.out:find("legend_failed", 1, true))
-    assert.same({ f = "passed", a = "passed", t = "live", j = "live" },
-      here:json("graph", id).marks)
-    local dot = here:pawl("graph", id, "--dot").out
-    assert.matches('"t" [shape=oval, color="#1f6feb", penwidth=4];', dot, 1,
-      true)
-    assert.matches("subgraph cluster_legend", dot)
-    assert.equal(3, here:pawl("graph", "ffffffff").code)
-  end)
-
   it("marks what failed and what was dropped", function()
     local here = command.folder()
     here:write("fails.lua", flows.fails)
@@ -218,3 +200,29 @@ flowchart TD
     assert.same({ a = "failed" }, here:json("graph", id).marks)
   end)
 end)
+
+for _, backend in ipairs(backends) do
+  describe("pawl graph on " .. backend.name, function()
+    after_each(backend.cleanup)
+
+    it("marks where an instance has been and stands", function()
+      local env = { env = { PAWL_STORE = backend.url() } }
+      local here, id = started(env)
+      local ran = here:pawl("graph", id, env)
+      assert.equal(0, ran.code, ran.err)
+      assert.matches('"f".-:::passed', ran.out)
+      assert.matches('n2["a"]:::passed', ran.out, 1, true)
+      assert.matches('n3(["t"]):::live', ran.out, 1, true)
+      assert.matches('n5(("z"))\n', ran.out, 1, true)
+      assert.matches('legend_live["live"]:::live', ran.out, 1, true)
+      assert.is_nil(ran.out:find("legend_failed", 1, true))
+      assert.same({ f = "passed", a = "passed", t = "live", j = "live" },
+        here:json("graph", id, env).marks)
+      local dot = here:pawl("graph", id, "--dot", env).out
+      assert.matches('"t" [shape=oval, color="#1f6feb", penwidth=4];', dot, 1,
+        true)
+      assert.matches("subgraph cluster_legend", dot)
+      assert.equal(3, here:pawl("graph", "ffffffff", env).code)
+    end)
+  end)
+end

@@ -14,20 +14,20 @@ local function lines(text)
   return out
 end
 
+--- A folder whose store knows t.hello, t.timer and t.fails.
+local function folder(env)
+  local here = command.folder()
+  os.execute("mkdir " .. here.dir .. "/flows")
+  for _, name in ipairs { "hello", "timer", "fails" } do
+    here:write("flows/" .. name .. ".lua", flows[name])
+  end
+  local ran = here:pawl("worker", "flows", "--until-idle", env)
+  assert.equal(0, ran.code, ran.err)
+  return here
+end
+
 describe("pawl worker", function()
   after_each(process.stop_all)
-
-  --- A folder whose store knows t.hello, t.timer and t.fails.
-  local function folder(env)
-    local here = command.folder()
-    os.execute("mkdir " .. here.dir .. "/flows")
-    for _, name in ipairs { "hello", "timer", "fails" } do
-      here:write("flows/" .. name .. ".lua", flows[name])
-    end
-    local ran = here:pawl("worker", "flows", "--until-idle", env)
-    assert.equal(0, ran.code, ran.err)
-    return here
-  end
 
   it("does not wait for what is due soon when it ends with being idle",
     function()
@@ -141,17 +141,6 @@ describe("pawl worker", function()
       .. "run: 2 of group beta\n", ran.out)
     ran = here:pawl("worker", "flows", "--until-idle", "--group", "beta")
     assert.matches("2 instances ended\n", ran.out)
-  end)
-
-  it("serves only its prefixes", function()
-    local here = folder()
-    local id = here:json("start", "t.hello").id
-    assert.equal(0, here:pawl("worker", "flows", "--until-idle", "--prefix",
-      "billing.").code)
-    assert.equal("created", here:json("show", id).status)
-    assert.equal(0, here:pawl("worker", "flows", "--until-idle",
-      { env = { PAWL_PREFIXES = "x.,t.he" } }).code)
-    assert.equal("completed", here:json("show", id).status)
   end)
 
   it("stops cleanly on SIGTERM and keeps what runs", function()
@@ -328,3 +317,23 @@ describe("pawl worker", function()
     assert.matches("^pawl: usage: %-%-batch is at most", ran.err)
   end)
 end)
+
+for _, backend in ipairs(backends) do
+  describe("pawl worker on " .. backend.name, function()
+    after_each(process.stop_all)
+    after_each(backend.cleanup)
+
+    it("serves only its prefixes", function()
+      local url = backend.url()
+      local env = { env = { PAWL_STORE = url } }
+      local here = folder(env)
+      local id = here:json("start", "t.hello", env).id
+      assert.equal(0, here:pawl("worker", "flows", "--until-idle", "--prefix",
+        "billing.", env).code)
+      assert.equal("created", here:json("show", id, env).status)
+      assert.equal(0, here:pawl("worker", "flows", "--until-idle",
+        { env = { PAWL_STORE = url, PAWL_PREFIXES = "x.,t.he" } }).code)
+      assert.equal("completed", here:json("show", id, env).status)
+    end)
+  end)
+end

@@ -1,5 +1,6 @@
 -- The Lua face of the engine: what its methods take, return and raise. What
 -- workflows do is in spec/engine.
+local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local testing = require "pawl.testing"
 local tmp = require "spec.support.tmp"
@@ -291,26 +292,6 @@ describe("an engine", function()
     assert.is_false(created_again)
   end)
 
-  it("passes start's options on", function()
-    local engine <close>, clock = assert(testing.open())
-    assert(engine:load(one_step()))
-    local id = assert(engine:start("t.one", nil, {
-      delay = "10m", tenant = "acme", correlation = "c1",
-      business_key = "b1", metadata = { by = "spec" }, priority = 3,
-      attributes = { s = "x", i = 1, f = 1.0, b = true,
-        d = pawl.decimal "1.50", t = pawl.date "2026-01-31",
-        bin = pawl.binary "\0\255" },
-    }))
-    assert.equal(0, engine:run().steps)
-    local due = assert(engine:next_due())
-    assert.equal(600, due - clock:now())
-    local found = assert(engine:list { tenant = "acme", correlation = "c1",
-      business_key = "b1", status = { "created", "running" } })
-    assert.equal(id, found[1].id)
-    clock:jump "10m"
-    assert.equal(1, engine:run().steps)
-  end)
-
   it("refuses an attribute it cannot keep", function()
     local engine <close> = assert(testing.open())
     assert(engine:load(one_step()))
@@ -452,26 +433,6 @@ describe("an engine's own handlers", function()
 end)
 
 describe("callbacks", function()
-  it("trace handlers as they begin and end", function()
-    local seen = {}
-    local engine <close>, clock = assert(testing.open {
-      trace = function(t) seen[#seen + 1] = t end,
-    })
-    assert(engine:load(one_step()))
-    local id = assert(engine:start "t.one")
-    assert(engine:run())
-    assert.equal(id, seen[1].instance)
-    assert.equal("t.one", seen[1].workflow)
-    assert.equal("a", seen[1].node)
-    assert.equal("step", seen[1].kind)
-    assert.equal(1, seen[1].attempt)
-    assert.equal(clock:now(), seen[1].at)
-    assert.is_nil(seen[1].elapsed)
-    assert.is_nil(seen[1].outcome)
-    assert.is_number(seen[2].elapsed)
-    assert.is_string(seen[2].outcome)
-  end)
-
   it("trace the time that passed, while a handler waited too", function()
     local seen = {}
     local engine <close> = assert(pawl.open(":memory:", {
@@ -729,5 +690,51 @@ describe("pawl.date", function()
       0 / 0, 253402300800, -1e300 } do
       assert.matches("is not a time", raised(pawl.date, seconds))
     end
+  end)
+end)
+
+-- What the record must hold, on each store.
+kit.describe("the engine in Lua", function(backend)
+  it("passes start's options on", function()
+    local engine, clock = backend.fresh()
+    assert(engine:load(one_step()))
+    local id = assert(engine:start("t.one", nil, {
+      delay = "10m", tenant = "acme", correlation = "c1",
+      business_key = "b1", metadata = { by = "spec" }, priority = 3,
+      attributes = { s = "x", i = 1, f = 1.0, b = true,
+        d = pawl.decimal "1.50", t = pawl.date "2026-01-31",
+        bin = pawl.binary "\0\255" },
+    }))
+    assert.equal(0, engine:run().steps)
+    local due = assert(engine:next_due())
+    assert.equal(600, due - clock:now())
+    local found = assert(engine:list { tenant = "acme", correlation = "c1",
+      business_key = "b1", status = { "created", "running" } })
+    assert.equal(id, found[1].id)
+    local shown = assert(engine:get(id))
+    assert.same({ by = "spec" }, shown.metadata)
+    assert.equal(3, shown.priority)
+    clock:jump "10m"
+    assert.equal(1, engine:run().steps)
+  end)
+
+  it("traces handlers as they begin and end", function()
+    local seen = {}
+    local engine, clock = backend.fresh {
+      trace = function(t) seen[#seen + 1] = t end,
+    }
+    assert(engine:load(one_step()))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    assert.equal(id, seen[1].instance)
+    assert.equal("t.one", seen[1].workflow)
+    assert.equal("a", seen[1].node)
+    assert.equal("step", seen[1].kind)
+    assert.equal(1, seen[1].attempt)
+    assert.equal(clock:now(), seen[1].at)
+    assert.is_nil(seen[1].elapsed)
+    assert.is_nil(seen[1].outcome)
+    assert.is_number(seen[2].elapsed)
+    assert.is_string(seen[2].outcome)
   end)
 end)
