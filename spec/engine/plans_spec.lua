@@ -263,6 +263,22 @@ describe("the plan of a statement that is sent often, on sqlite,", function()
     assert.equal("", table.concat(list, "\n"))
   end)
 
+  it("leaves no index unread", function()
+    local _, _, url = backend.fresh()
+    local used, idle = {}, {}
+    for _, plan in pairs(plans_after(url)) do
+      for name in plan:gmatch "USING [%u ]*INDEX ([%w_]+)" do
+        used[name] = true
+      end
+    end
+    for name in shell.output { "sqlite3", "-batch", url,
+      "select name from sqlite_master where type = 'index' and sql is not null "
+      .. "order by name" }:gmatch "[%w_]+" do
+      if not used[name] then idle[#idle + 1] = name end
+    end
+    assert.same({}, idle)
+  end)
+
   it("searches by more than what very many rows share", function()
     local _, _, url = backend.fresh()
     local checked, walks = 0, {}

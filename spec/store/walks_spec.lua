@@ -458,6 +458,27 @@ describe("the plan of a statement, on postgres,", function()
   end)
   teardown(backend.cleanup)
 
+  it("leaves no index unread", function()
+    local used, idle = {}, {}
+    local function visit(node)
+      if node["Index Name"] then used[node["Index Name"]] = true end
+      for _, name in ipairs(node["Conflict Arbiter Indexes"] or {}) do
+        used[name] = true -- it tells what is there already
+      end
+      for _, child in ipairs(node.Plans or {}) do visit(child) end
+    end
+    for _, made in pairs(found) do
+      for _, plan in pairs(made) do visit(plan) end
+    end
+    for _, of in pairs(key) do
+      for name in pairs(of) do
+        if not used[name] then idle[#idle + 1] = name end
+      end
+    end
+    table.sort(idle)
+    assert.same({}, idle)
+  end)
+
   local function check(state)
     local n = 0
     for _ in pairs(found[state]) do n = n + 1 end
