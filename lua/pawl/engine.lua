@@ -424,6 +424,24 @@ function methods:history(id, query, how)
     how)
 end
 
+local variable_shape = args.of "history"
+variable_shape.variable, variable_shape.attribute = nil, nil
+
+--- What a variable was, when, and who set it: the rows that changed it.
+---@param id string
+---@param name string
+---@param query? pawl.HistoryQuery  neither variable nor attribute
+---@param how? "table"|"json"
+---@return table[]? entries
+---@return pawl.Error? err
+function methods:variable_history(id, name, query, how)
+  args.text("variable_history", id)
+  args.text("variable_history", name, 2)
+  local asked = args.read("variable_history", variable_shape, query)
+  asked.variable = name
+  return core.history(self, id, asked, how)
+end
+
 local audit_shape = args.of "audit"
 
 --- Who did what, when, over all instances; newest first.

@@ -148,6 +148,9 @@ local cases = {
   ask = gone(function(e, id) return e:ask(id, "go", 1, { timeout = 0 }) end),
   published = gone(function(e, id) return e:published(id) end),
   history = gone(function(e, id) return e:history(id) end),
+  variable_history = gone(function(e, id)
+    return e:variable_history(id, "total")
+  end),
   tokens = gone(function(e, id) return e:tokens(id) end),
   export = gone(function(e, id) return e:export(id) end),
   explain = gone(function(e, id) return e:explain(id) end),

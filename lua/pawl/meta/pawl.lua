@@ -1095,6 +1095,16 @@ function Engine:tally(query) end
 ---@return pawl.Error? err
 function Engine:history(id, query, how) end
 
+--- What a variable was, when, and who set it: the rows that changed it, each
+--- with its `value` then, nil where it was removed.
+---@param id string
+---@param name string
+---@param query? pawl.HistoryQuery  neither variable nor attribute
+---@param how? "table"|"json"
+---@return pawl.HistoryRow[]? entries
+---@return pawl.Error? err
+function Engine:variable_history(id, name, query, how) end
+
 ---@class pawl.AuditQuery
 ---@field by? string         what this person did
 ---@field since? pawl.Time   then or later

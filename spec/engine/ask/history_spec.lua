@@ -83,8 +83,18 @@ kit.describe("a history", function(backend)
       told[i] = ("%s %s"):format(row.by or row.node, row.value)
     end
     assert.same({ "a 1", "ann 5", "b 6", "c nil", "bob 7" }, told)
+    assert.same(asked(engine, id, { variable = "total" }),
+      assert(engine:variable_history(id, "total")))
+    assert.same(asked(engine, id, { variable = "total", by = "ann" }),
+      assert(engine:variable_history(id, "total", { by = "ann" })))
+    local ok, why = pcall(engine.variable_history, engine, id, "total",
+      { variable = "other" })
+    assert.is_false(ok)
+    assert.matches("unknown option 'variable'", tostring(why))
     local text = assert(engine:history(id, { variable = "total", after = 3 },
       "json"))
+    assert.equal(text, assert(engine:variable_history(id, "total",
+      { after = 3 }, "json")))
     assert.matches('"value":null', text)
     assert.equal("x", asked(engine, id, { variable = "odd name" })[1].value)
     assert.same({}, asked(engine, id, { variable = "tot" }))
