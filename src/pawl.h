@@ -1793,18 +1793,19 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_get(pawl_engine *engine,
 /* Tasks as a JSON array, newest first. `query`: a JSON object or NULL, keys:
  * user (those he may take or has: candidate, assignee, claimed by), role,
  * group (names or lists; with user: of these as well), status (a name or a
- * list), tenant, workflow, node, business_key (of its instance; with a star at
- * its end: how it begins), instance, assignee, form, priority, due_before_us,
- * due_after_us, created_before_us, created_after_us, overdue (true: open ones
- * that should be done by now), limit (100), before, after (ids: older ones;
- * newer ones, the nearest of them unless `before` is there too). Asked for by
- * due time, and not by person, instance or business key, they come longest
- * overdue first, and `before` is the page behind that one. They are found by
- * the index of a person, an instance, a business key, the due time, an
- * assignee, a tenant, a form or a workflow, the first of these that is given;
- * all else is compared beside. A page of a candidate's, role's or group's
- * running tasks also reads the pending ones on its way, not those that are
- * done. The text is the caller's. PAWL_INVALID says what of the query is wrong.
+ * list), tenant, workflow, version, node, business_key, key (of its instance;
+ * the former with a star at its end: how it begins), instance, assignee, form,
+ * priority, due_before_us, due_after_us, created_before_us, created_after_us,
+ * overdue (true: open ones that should be done by now), limit (100), before,
+ * after (ids: older ones; newer ones, the nearest of them unless `before` is
+ * there too). Asked for by due time, and not by person, instance or key, they
+ * come longest overdue first: `before` one are those behind it, `after` it
+ * those in front. They are found by the index of a person, an instance, a
+ * business key, a key, the due time, an assignee, a tenant, a form or a
+ * workflow, the first of these that is given; all else is compared beside. A
+ * page of a candidate's, role's or group's running tasks also reads the pending
+ * ones on its way, not those that are done. The text is the caller's.
+ * PAWL_INVALID says what of the query is wrong.
  *
  *   rc = pawl_task_list(engine, "{\"user\":\"ann\"}", &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_task_list(pawl_engine *engine,

@@ -69,7 +69,7 @@ describe("pawl task", function()
   end)
 
   it("lists workflow, business key and age, and counts", function()
-    folder:pawl("start", "t.ask", "--business-key", "order-7")
+    folder:pawl("start", "t.ask", "--business-key", "order-7", "--key", "k7")
     work()
     local ran = folder:pawl("task", "list", "--business-key", "order-*")
     for _, text in ipairs { "WORKFLOW", "KEY", "AGE", "t.ask", "order-7" } do
@@ -79,6 +79,12 @@ describe("pawl task", function()
       "--workflow", "t.ask").out:match "%d+")
     assert.equal("0", folder:pawl("task", "list", "--count", "--assignee",
       "ann").out:match "%d+")
+    for words, n in pairs { ["--workflow t.ask@1"] = 2,
+      ["--workflow t.ask@2"] = 0, ["--workflow-version 1"] = 2,
+      ["--key k7"] = 1, ["--key k8"] = 0 } do
+      local flag, value = words:match "(%S+) (%S+)"
+      assert.equal(n, #folder:json("task", "list", flag, value), words)
+    end
     local both = folder:json("task", "list")
     assert.equal(both[1].id, folder:json("task", "list", "--after",
       both[2].id)[1].id)

@@ -119,7 +119,7 @@ local MEANT = {
   { "task_list", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
   { "task_list_tenant", "status=%? AND id>%? AND id<%?%)", "of a tenant's" },
   { "task_list_workflow", "status=%? AND id>%? AND id<%?%)", "a workflow's" },
-  { "task_list_business", "business_key>%? AND business_key<%?%)", "those that "
+  { "task_list_key", "business_key>%? AND business_key<%?%)", "those that "
     .. "begin so" },
   { "task_list_due", "due .*due_at<", "a page of what is due" },
   { "prune_audit", "PRIMARY KEY %(shard=%? AND at<", "a batch, the oldest" },
@@ -1195,9 +1195,12 @@ kit.describe("the cost of finding tasks", function(backend)
       high = pg and "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid"
         or "x'ff'",
       up = pg and "false" or "0",
-      after_due = pg and "to_timestamp(0)" or "0",
-      after = pg and "'00000000-0000-0000-0000-000000000000'::uuid"
+      from_at = pg and "to_timestamp(0)" or "0",
+      from_id = pg and "'00000000-0000-0000-0000-000000000000'::uuid"
         or "x'00'",
+      to_at = pg and "to_timestamp(1000)" or "1000000000",
+      to_id = pg and "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid"
+        or "x'ff'",
     }
   end
 

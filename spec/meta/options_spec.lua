@@ -209,7 +209,8 @@ local COMMANDS = {
   executors = { "executor_list" },
   stats = { "stats", own = set "watch", none = set "held" },
   problems = { "problems" },
-  task = { "task_list", none = set("roles", "groups"), own = set(
+  task = { "task_list", as = { ["workflow-version"] = "version" },
+    none = set("roles", "groups"), own = set(
     "candidate", "output", "take", "error", "code", "to", "override",
     "by", "reason", "all", "json", "title", "description", "input", "due",
     "metadata", "unset", "count") },

@@ -112,8 +112,8 @@ local MEANT = {
   { "task_list", "task_status by .*status =", "a page of a status" },
   { "task_list_workflow", "task_workflow by .*status = .*id >", "the same of a "
     .. "workflow" },
-  { "task_list_business", "business_key by .*>=.*<", "those that begin so" },
-  { "task_list_due", "task_due by .*due_at <=.*ROW", "a page of what is due" },
+  { "task_list_key", "business_key by .*>=.*<", "those that begin so" },
+  { "task_list_due", "task_due by .*due_at >=.*ROW", "a page of what is due" },
   { "inbox_known", "inbox_event by .*ROW", "the first, as a range" },
   { "health_page", "inbox_event by .*ROW", "the same" },
   { "prune_audit", "audit_pkey by .*at <=", "a batch, the oldest first" },

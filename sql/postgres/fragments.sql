@@ -259,6 +259,13 @@ ready = false, lease = @lease, executor = @executor,
 cross join lateral (
   select * from pawl.instance where shard = {{1}} and id = {{2}} offset 0) t
 
+-- fragment: tasks_of
+-- Beside what is found: the tasks t of an instance, in the order of their
+-- index. A plan made for a page of ids would walk the shard's.
+cross join lateral (
+  select * from pawl.task where shard = {{1}} and instance = {{2}}
+   order by token, visit offset 0) t
+
 -- fragment: archived_at
 -- The same of those that were archived.
 cross join lateral (

@@ -26,22 +26,6 @@ select t.id, t.due_at
      order by token, visit offset 0) t
    where t.status = s.status and {{task_fits_page}}) t;
 
--- name: task_list_business
--- args: like task_list
--- rows: like task_list
--- All of the instances that have the business key.
-select t.id, t.due_at
-  from {{rows}}
- cross join lateral (
-  select t.id, t.due_at from (
-    select id from pawl.instance
-     where shard = s.shard and business_key >= @business_from
-       and business_key < @business_to offset 0) i
-   cross join lateral (
-    select * from pawl.task where shard = s.shard and instance = i.id
-     order by token, visit offset 0) t
-   where t.status = s.status and {{task_fits_page}}) t;
-
 -- name: task_list_owner
 -- args: @shard smallint[], @status text[], @kind text[],
 --       @owner text[], @{{task_asked}}, @{{task_page}}

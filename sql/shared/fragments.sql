@@ -388,12 +388,15 @@ select @shard, @id, @no, @kind, @event_id, @source, @by, @data, {{now}}
   and (@due is null or t.due_at <= @due)
   and (@created_after is null or t.created_at >= @created_after)
   and (@created_before is null or t.created_at < @created_before)
-  and (@business_from is null or exists (
+  and (@business_from is null and @key is null and @version is null
+       or exists (
     select 1 from (
-      select business_key from pawl.instance
+      select business_key, key, version from pawl.instance
        where shard = t.shard and id = t.instance offset 0) i
-     where i.business_key >= @business_from
-       and i.business_key < @business_to))
+     where (@business_from is null or i.business_key >= @business_from
+            and i.business_key < @business_to)
+       and (@key is null or i.key = @key)
+       and (@version is null or i.version = @version)))
   and (t.status not in ('pending', 'running') or @instance is not null
        or not {{is_away t}})
 
@@ -418,6 +421,15 @@ select t.id, t.due_at from pawl.task t
  where t.shard = s.shard and t.status = s.status and {{1}}
    and t.id > @low and t.id < @high and {{3}} and {{task_fits}}
  order by t.id {{2}} limit @max
+
+-- fragment: task_due_walk
+-- The same in order of due time, between two places in that.
+select t.id, t.due_at from pawl.task t
+ where t.shard = s.shard and t.status = s.status
+   and t.due_at >= @from_at and t.due_at <= @to_at
+   and (t.due_at, t.id) > (@from_at, @from_id)
+   and (t.due_at, t.id) < (@to_at, @to_id) and {{2}} and {{task_fits}}
+ order by t.due_at {{1}}, t.id {{1}} limit @max
 
 -- fragment: task_fits_page
 -- Of few that were found, a page.

@@ -123,9 +123,10 @@ update pawl.task as t
                       and i.away is not null offset 0);
 
 -- columns: task_asked
---   tenant text, workflow text, node text, instance uuid, form text,
---   priority text, assignee text, business_from text, business_to text,
---   due_from time?, due time?, created_after time?, created_before time?
+--   tenant text, workflow text, version integer?, node text, instance uuid,
+--   form text, priority text, assignee text, key text, business_from text,
+--   business_to text, due_from time?, due time?, created_after time?,
+--   created_before time?
 -- Null: it may be anything. Of what is due the end is in the range.
 
 -- columns: task_page
@@ -168,19 +169,38 @@ update pawl.task as t
 -- Those that a user is doing.
 {{task_pages t.claimed_by = @owner}};
 
--- name: task_list_due
--- args: @shard smallint[], @status text[], @{{task_asked}}, @after_due time,
---       @after uuid, @max integer
+-- name: task_list_key
+-- args: like task_list
 -- rows: like task_list
--- In order of due time, behind what @after_due and @after say.
-select t.id, t.due_at
-  {{from_each}} (
-  select t.id, t.due_at from pawl.task t
-   where t.shard = s.shard and t.status = s.status
-     and t.due_at <= @due
-     and (t.due_at, t.id) > (@after_due, @after)
-     and {{task_fits}}
-   order by t.due_at, t.id limit @max) t;
+-- All of the instances that have the business key, or, where none is asked for,
+-- the key.
+select t.id, t.due_at {{from_each}} (
+  select t.id, t.due_at from (
+    select id as found from pawl.instance
+           indexed by pawl_instance_business_key -- only: sqlite
+     where shard = s.shard and business_key >= @business_from
+       and business_key < @business_to
+    union all
+    select id from pawl.instance
+     where @business_from is null and shard = s.shard and key = @key
+       and deleted_at is null and successor is null
+    union all
+    select id from pawl.instance
+     where @business_from is null and shard = s.shard and key = @key
+       and successor is not null
+    offset 0) f {{tasks_of s.shard; f.found}}
+   where t.status = s.status and {{task_fits_page}}) t;
+
+-- name: task_list_due
+-- args: @shard smallint[], @status text[], @{{task_asked}}, @from_at time,
+--       @from_id uuid, @to_at time, @to_id uuid, @up boolean, @max integer
+-- rows: like task_list
+-- In order of due time, between two places in it, without these: the first of
+-- them, or, not @up, the last.
+select t.id, t.due_at {{from_each}} (
+  select * from ({{task_due_walk asc; @up}}) sooner
+  union all
+  select * from ({{task_due_walk desc; not @up}}) later) t;
 
 -- name: task_insert
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],

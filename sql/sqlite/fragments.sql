@@ -158,6 +158,11 @@ exists (select 1 from pawl_agenda a
 -- Beside what is found: the instance t of that shard and id.
 cross join pawl_instance t on t.shard = {{1}} and t.id = {{2}}
 
+-- fragment: tasks_of
+-- Beside what is found: the tasks t of an instance.
+cross join pawl_task t indexed by pawl_task_visit
+    on t.shard = {{1}} and t.instance = {{2}}
+
 -- fragment: archived_at
 -- The same of those that were archived.
 cross join ({{archived}}) t on t.shard = {{1}} and t.id = {{2}}

@@ -16,15 +16,6 @@ select t.id, t.due_at from pawl_task t indexed by pawl_task_visit
  where t.shard = @shard and +t.status = @status
    and t.instance = @instance and {{task_fits_page}};
 
--- name: task_list_business
-select t.id, t.due_at
-  from pawl_instance i indexed by pawl_instance_business_key
-  cross join pawl_task t indexed by pawl_task_visit
-    on t.shard = i.shard and t.instance = i.id
- where i.shard = @shard and i.business_key >= @business_from
-   and i.business_key < @business_to
-   and +t.status = @status and {{task_fits_page}};
-
 -- name: task_list_owner
 select * from ({{owned desc; not @up}}) older
 union all

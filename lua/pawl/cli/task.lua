@@ -1,6 +1,7 @@
 --- pawl task list | show | claim | unclaim | complete | fail | retry |
 --- reassign | delegate | escalate | edit
 local act = require "pawl.cli.act"
+local filters = require "pawl.cli.filters"
 local format = require "pawl.cli.format"
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
@@ -143,6 +144,7 @@ local function point_on(opts, rows)
 end
 
 local function list(opts)
+  local workflow, version = filters.of_workflow(opts)
   local engine <close> = store.look(opts)
   local query = {
     user = opts.user, roles = words(opts.role), groups = words(opts.group),
@@ -152,20 +154,21 @@ local function list(opts)
     instance = opts.instance and store.try(engine:find(opts.instance)),
     before = opts.before and find(engine, opts.before),
     after = opts.after and find(engine, opts.after),
-    workflow = opts.workflow, node = opts.node, assignee = opts.assignee,
-    business_key = opts.business_key, due_after = opts.due_after,
+    workflow = workflow, version = version, node = opts.node,
+    assignee = opts.assignee, business_key = opts.business_key, key = opts.key,
+    due_after = opts.due_after,
     created_before = opts.created_before, created_after = opts.created_after,
   }
   if opts.count then return tally(engine, query, opts) end
   if opts.json then
     local text = store.try(engine.tasks:list(query, "json"))
-    if text == "[]" then store.check_workflow(engine, opts.workflow) end
+    if text == "[]" then store.check_workflow(engine, workflow) end
     term.json(text)
     return 0
   end
   local rows = store.try(engine.tasks:list(query))
   if #rows == 0 then
-    store.check_workflow(engine, opts.workflow)
+    store.check_workflow(engine, workflow)
     term.print(opts.all and "no tasks" or "no such tasks")
     return 0
   end
@@ -273,8 +276,8 @@ end
 local actions = {
   list = { "user", "role", "group", "status", "all", "overdue", "due_before",
     "form", "priority", "instance", "limit", "before", "after", "workflow",
-    "node", "assignee", "business_key", "due_after", "created_before",
-    "created_after", "count", "watch" },
+    "version", "node", "assignee", "business_key", "key", "due_after",
+    "created_before", "created_after", "count", "watch" },
   show = {},
   claim = { "by", "role", "group", "override", "reason" },
   unclaim = { "by", "reason" },
@@ -390,14 +393,17 @@ command = {
     { long = "limit", short = "n", arg = "N", type = "count",
       help = "list: at most so many; default 100" },
     { long = "before", arg = "ID", help = "list: those older than this task; "
-      .. "by due time, the page behind it" },
-    { long = "after", arg = "ID",
-      help = "list: those newer, the nearest to it" },
-    { long = "workflow", short = "w", arg = "CODE", type = "code",
-      help = "list: of this workflow" },
+      .. "by due time, those due later" },
+    { long = "after", arg = "ID", help = "list: those newer, or due sooner: "
+      .. "the nearest to it" },
+    { long = "workflow", short = "w", arg = "CODE",
+      help = "list: of this workflow; CODE@N: of that version" },
+    { long = "workflow-version", arg = "N", type = "count", key = "version",
+      help = "list: of this version" },
     { long = "node", arg = "NODE", help = "list: of this node" },
     { long = "business-key", arg = "KEY", help = "list: of instances with this "
       .. "business key; 'order-*': one that begins so" },
+    { long = "key", arg = "KEY", help = "list: of the one with this key" },
     { long = "assignee", arg = "NAME", help = "list: assigned to this user" },
     { long = "due-after", arg = "TIME", type = "ahead",
       help = "list: those due then or later" },

@@ -757,8 +757,10 @@ function Transaction:query(sql, ...) end
 ---@field form? string
 ---@field priority? pawl.TaskPriority
 ---@field workflow? string
+---@field version? integer
 ---@field node? string
 ---@field business_key? string  of its instance; with a star: how it begins
+---@field key? string          of its instance
 ---@field assignee? string
 ---@field due_before? pawl.Time
 ---@field due_after? pawl.Time
@@ -766,8 +768,8 @@ function Transaction:query(sql, ...) end
 ---@field created_after? pawl.Time
 ---@field overdue? boolean    open ones that should be done by now
 ---@field limit? integer      default 100
----@field before? string      an id: older ones; by due time, the page behind it
----@field after? string       an id: newer ones, those nearest to it
+---@field before? string      an id: older ones; by due time, those due later
+---@field after? string       an id: newer ones, or those due sooner: the nearest
 
 ---@class pawl.TaskActor
 ---@field by string               who does it

@@ -4,7 +4,8 @@
  *
  *   given                      found by          in order of
  *   user, roles, groups        owner, assignee, claimed_by
- *   instance, business_key     its tasks: few
+ *   instance, business_key,    its tasks: few
+ *   key
  *   due_before, overdue        due time          due time
  *   assignee, tenant, form,    its index
  *   workflow, or none
@@ -22,6 +23,7 @@
 #include "../common/time.h"
 #include "ask.h"
 #include "ranges.h"
+#include "sorted.h"
 
 /* ---- a query ---- */
 
@@ -32,18 +34,18 @@ typedef struct query {
   uint64_t given;
   unsigned statuses; /* bits of pawl_task_status; 0: all */
   pawl_who who;
-  pawl_buf user, tenant, workflow, node, business_key, assignee, form,
+  pawl_buf user, tenant, workflow, node, business_key, key, assignee, form,
       priority, instance_id, before_id, after_id;
   pawl_who_given asked;
   int has_instance, has_before, has_after, overdue;
   pawl_id instance, before, after;
-  int64_t due_us, due_after_us, limit; /* due_us 0: none */
+  int64_t version, due_us, due_after_us, limit; /* 0: none */
   int64_t created_after_us, created_before_us;
-  int64_t before_due_us; /* of the task `before` */
   /* what follows from those */
   pawl_buf business_from, business_to;
-  pawl_id low, high; /* between those, neither of them */
-  int up;            /* those nearest to `low`, else to `high` */
+  pawl_id low, high;    /* between those, neither of them */
+  pawl_moment from, to; /* the same by due time */
+  int up;               /* those nearest to the first of them, else the last */
 } query;
 
 static const pawl_option tasks_rows[] = {
@@ -57,9 +59,12 @@ static const pawl_option tasks_rows[] = {
     {"instance", PAWL_OPTION_TEXT, .at = offsetof(query, instance_id)},
     {"tenant", PAWL_OPTION_TEXT, .at = offsetof(query, tenant), .low = 1},
     {"workflow", PAWL_OPTION_TEXT, .at = offsetof(query, workflow), .low = 1},
+    {"version", PAWL_OPTION_INT, .at = offsetof(query, version), .low = 1,
+     .high = INT32_MAX},
     {"node", PAWL_OPTION_TEXT, .at = offsetof(query, node), .low = 1},
     {"business_key", PAWL_OPTION_TEXT, .at = offsetof(query, business_key),
      .low = 1},
+    {"key", PAWL_OPTION_TEXT, .at = offsetof(query, key), .low = 1},
     {"assignee", PAWL_OPTION_TEXT, .at = offsetof(query, assignee), .low = 1},
     {"form", PAWL_OPTION_TEXT, .at = offsetof(query, form), .low = 1,
      .high = 255},
@@ -103,7 +108,36 @@ static pawl_code check_asked(const query *q, pawl_error *err) {
   return PAWL_OK;
 }
 
-static int by_due(const query *q);
+/* Without anybody to whom they are to belong, what is due comes in order of
+ * due time: those longest overdue first. */
+static int by_due(const query *q) {
+  return q->due_us && !q->who.n && !q->has_instance && !q->business_key.len &&
+         !q->key.len;
+}
+
+/* A page in order of due time goes on where a task stands that may have been
+ * dealt with since: its due time is asked for. */
+static pawl_code read_moment(pawl_engine *e, const pawl_id *id,
+                             pawl_moment *out, pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, task_get, &rows, err, .shard = pawl_shard_of(e, id),
+                 .id = id));
+  if (!rows.nrows) return pawl_task_missing(id, err);
+  *out = (pawl_moment){pawl_read_task_get(&rows, 0).due_at, *id};
+  return PAWL_OK;
+}
+
+/* The next page is `before` the last one, in either order, and the one in front
+ * of it `after` the first. */
+static pawl_code read_moments(pawl_engine *e, query *q, pawl_error *err) {
+  q->from = (pawl_moment){q->due_after_us, {{0}}};
+  q->to.at_us = q->due_us;
+  memset(&q->to.id, 0xff, sizeof q->to.id);
+  if (q->has_before) MUST(read_moment(e, &q->before, &q->from, err));
+  if (q->has_after) MUST(read_moment(e, &q->after, &q->to, err));
+  return PAWL_OK;
+}
 
 static pawl_code read_places(pawl_engine *e, query *q, pawl_error *err) {
   q->has_before = q->before_id.at != NULL;
@@ -112,11 +146,7 @@ static pawl_code read_places(pawl_engine *e, query *q, pawl_error *err) {
     MUST(pawl_engine_task_find(e, q->before_id.at, &q->before, err));
   if (q->has_after)
     MUST(pawl_engine_task_find(e, q->after_id.at, &q->after, err));
-  if (!q->has_after || !by_due(q)) return PAWL_OK;
-  pawl_fail_hint(err, PAWL_INVALID, "their next page is `before` the last one",
-                 "tasks by due time have no page `after` one");
-  pawl_error_where(err, "after");
-  return PAWL_INVALID;
+  return by_due(q) ? read_moments(e, q, err) : PAWL_OK;
 }
 
 /* Ids begin with the time at which they were drawn, by the clock that tells
@@ -131,7 +161,7 @@ static void set_bounds(query *q) {
   if (q->has_after && pawl_id_cmp(&q->after, &q->low) > 0) q->low = q->after;
   if (q->has_before && pawl_id_cmp(&q->before, &q->high) < 0)
     q->high = q->before;
-  q->up = q->has_after && !q->has_before;
+  q->up = (q->has_after && !q->has_before) != by_due(q);
 }
 
 /* `overdue` is due time and status, said in one word. */
@@ -204,10 +234,8 @@ static int soonest_first(const void *a, const void *b) {
   return pawl_id_cmp(&x->id, &y->id);
 }
 
-/* Without anybody to whom they are to belong, what is due comes in order of
- * due time: those longest overdue first. */
-static int by_due(const query *q) {
-  return q->due_us && !q->who.n && !q->has_instance && !q->business_key.len;
+static int latest_first(const void *a, const void *b) {
+  return soonest_first(b, a);
 }
 
 static void sort_entries(const query *q, entries *l) {
@@ -239,6 +267,7 @@ enum { NLISTS = 3 }; /* at most, that are made one */
   .workflow = pawl_buf_some(&(q)->workflow),                          \
   .node = pawl_buf_some(&(q)->node),                                  \
   .instance = (q)->has_instance ? &(q)->instance : NULL,              \
+  .version = (q)->version, .key = pawl_buf_some(&(q)->key),           \
   .form = pawl_buf_some(&(q)->form),                                  \
   .priority = pawl_buf_some(&(q)->priority),                          \
   .assignee = pawl_buf_some(&(q)->assignee),                          \
@@ -283,16 +312,13 @@ static pawl_code send_owners(pawl_engine *e, const query *q, int *at,
   return pawl_store_send(e->store, &e->args, at, err);
 }
 
-/* By due time, from where the last page ended. */
 static pawl_code send_due(pawl_engine *e, const query *q, int *at,
                           pawl_error *err) {
-  static const pawl_id first;
-
   pawl_args_begin(&e->args, PAWL_STMT_task_list_due);
   EACH_PAIR(s, k)
-  PAWL_PUT(&e->args, task_list_due, WHICH(q, s, k),
-           .after_due = q->has_before ? q->before_due_us : 0,
-           .after = q->has_before ? &q->before : &first);
+  PAWL_PUT(&e->args, task_list_due, WHICH(q, s, k), .from_at = q->from.at_us,
+           .from_id = &q->from.id, .to_at = q->to.at_us, .to_id = &q->to.id,
+           .up = q->up);
   return pawl_store_send(e->store, &e->args, at, err);
 }
 
@@ -309,8 +335,8 @@ static pawl_code send_lists(pawl_engine *e, const query *q, int at[NLISTS],
   if (q->who.n) return send_owners(e, q, at, err);
   if (q->has_instance)
     return send_list(e, q, PAWL_STMT_task_list_instance, at, err);
-  if (q->business_key.len)
-    return send_list(e, q, PAWL_STMT_task_list_business, at, err);
+  if (q->business_key.len || q->key.len)
+    return send_list(e, q, PAWL_STMT_task_list_key, at, err);
   if (q->due_us) return send_due(e, q, at, err);
   if (q->assignee.len)
     return send_user(e, q, PAWL_STMT_task_list_assignee, &q->assignee, at,
@@ -342,10 +368,11 @@ static pawl_code collect(pawl_engine *e, const int at[NLISTS], entries *l,
  * the page begins. */
 static void cut(const query *q, entries *l) {
   int n = 0;
-  if (q->up && l->n)
-    qsort(l->at, (size_t)l->n, sizeof *l->at, oldest_first);
-  else
-    sort_entries(q, l);
+  if (l->n)
+    qsort(l->at, (size_t)l->n, sizeof *l->at,
+          by_due(q) ? q->up ? soonest_first : latest_first
+          : q->up   ? oldest_first
+                    : newest_first);
   for (int i = 0; i < l->n && n < q->limit; i++)
     if (!n || !pawl_id_eq(&l->at[n - 1].id, &l->at[i].id))
       l->at[n++] = l->at[i];
@@ -483,19 +510,6 @@ static pawl_code add_tasks(pawl_engine *e, const query *q, entries *l,
   return PAWL_OK;
 }
 
-/* A page in order of due time goes on where a task stands that may have been
- * dealt with since: its due time is asked for. */
-static pawl_code read_cursor(pawl_engine *e, query *q, pawl_error *err) {
-  pawl_rows rows;
-
-  if (!q->has_before || !by_due(q)) return PAWL_OK;
-  MUST(PAWL_READ(e->store, task_get, &rows, err,
-                 .shard = pawl_shard_of(e, &q->before), .id = &q->before));
-  if (!rows.nrows) return pawl_task_missing(&q->before, err);
-  q->before_due_us = pawl_read_task_get(&rows, 0).due_at;
-  return PAWL_OK;
-}
-
 static void init_query(pawl_engine *e, query *q) {
   pawl_options_init(&pawl_options_of_task_list, q, sizeof *q, &e->alloc);
   q->user.alloc = q->who.text.alloc = &e->alloc;
@@ -519,7 +533,6 @@ pawl_code pawl_engine_task_list(pawl_engine *e, pawl_str text, pawl_buf *out,
   init_query(e, &q);
   q.limit = 100;
   TRY(read_query(e, text, &q, err));
-  TRY(read_cursor(e, &q, err));
   TRY(find_ids(e, &q, &l, err));
   pawl_buf_addc(out, '[');
   TRY(add_tasks(e, &q, &l, out, err));
@@ -542,7 +555,6 @@ pawl_code pawl_engine_task_tally(pawl_engine *e, pawl_str text, int64_t *count,
   init_query(e, &q);
   q.limit = PAWL_MAX_LIMIT;
   TRY(read_query(e, text, &q, err));
-  TRY(read_cursor(e, &q, err));
   limit = q.limit++;
   TRY(find_ids(e, &q, &l, err));
   *more = l.n > limit;
