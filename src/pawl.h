@@ -1507,9 +1507,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_published(pawl_engine *engine,
  * that the query finds: exact up to 10,000, PAWL_INVALID of more, which is to be
  * narrowed. By "due", the earliest first, any number is sorted, in the order of
  * the agenda: those that wait for a time, each with `due`; not what is ready or
- * leased, and with no filter that has an index of its own (PAWL_INVALID). A row
- * that was sorted by a time has its `cursor`, which `before` (earlier) and
- * `after` (later) take then.
+ * leased. With a filter that has an index of its own (keys, parent, root,
+ * correlation, error_code, attributes, cancelled_by, compensation) it is as
+ * exact, and as bounded, as the other times; deleted, archived and leased ones
+ * wait for no time (PAWL_INVALID). A row that was sorted by a time has its
+ * `cursor`, which `before` (earlier) and `after` (later) take then.
  *
  * They are found by their index of a key, a parent, a correlation, a root, a
  * business key, an error_code, an attribute (one that is to equal something rather than

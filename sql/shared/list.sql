@@ -81,6 +81,16 @@ select i.* {{from_each}} (
   union all
   select * from ({{due_walk asc; @up}}) earlier) i;
 
+-- name: list_due_these
+-- args: @shard smallint[], @id uuid[]
+-- rows: like list_due
+-- Of these the same.
+select i.* {{from_each}} (
+  select instance, due_at from (
+    select * from pawl.agenda
+     where shard = s.shard and instance = s.id offset 0) a
+   where not ready and lease is null) i;
+
 -- name: list_these
 -- args: @shard smallint[], @id uuid[], @brief boolean, @waits boolean
 -- rows: like list_tenant

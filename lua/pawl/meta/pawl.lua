@@ -395,7 +395,8 @@ function Transaction:query(sql, ...) end
 ---@field completed_before? pawl.Time
 ---@field sort? "newest"|"oldest"|"created"|"updated"|"completed"|"due"  newest.
 ---                            By a time: the latest first, 10,000 at most; by
----                            when they are due, any number, the first first
+---                            when they are due, the first first, any number but
+---                            of what keys, attributes and such words find
 ---@field reverse? boolean     the other way round
 ---@field group_by? "error"|"node"|"workflow"|"status"  only of a tally
 ---@field waits? boolean       rows have `waits`: what each waits for

@@ -270,18 +270,14 @@ static pawl_code read_places(pawl_engine *e, pawl_filter *f, pawl_error *err) {
   return pawl_find_given(e, &f->after_id, &f->after, &f->has_after, err);
 }
 
-/* The agenda is walked in its order: what others are found by would be looked
- * for among all that is on it. */
+/* What is held or over waits for no time. */
 static pawl_code check_due(const pawl_filter *f, pawl_error *err) {
   if (f->sort != PAWL_SORT_DUE ||
-      !(pawl_filter_found_by(f) || f->attributes.at || f->error.len ||
-        f->cancelled_by.len || f->compensation || f->deleted || f->archived ||
-        f->leased == 1))
+      !(f->deleted || f->archived || f->leased == 1))
     return PAWL_OK;
   pawl_fail_hint(err, PAWL_INVALID,
-                 "by \"due\" can be sorted what workflow, version, status, "
-                 "tenant, group, node, waits and times say; what else is "
-                 "found can be by \"created\" or \"updated\"",
+                 "what is leased, deleted or archived can be sorted by "
+                 "\"created\" or \"updated\"",
                  "`sort` cannot be \"due\" of what this query finds");
   pawl_error_where(err, "sort");
   return PAWL_INVALID;

@@ -23,8 +23,9 @@
  * much is cut off here.
  *
  * By when they are due the agenda has them in order. By other times nothing has
- * (decision 0054): all that are found so are read, up to MOST, and sorted here;
- * of more it is refused. The page's own are then read by their ids. */
+ * (decision 0054), nor has the agenda what another index finds: all that are
+ * found so are read, up to MOST, and sorted here; of more it is refused. The
+ * page's own are then read by their ids. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,6 +325,15 @@ static pawl_code add_page(pawl_engine *e, const pawl_filter *f,
 
 /* ---- a page by a time ---- */
 
+static pawl_code add_due(const pawl_rows *rows, pawl_sorted *s,
+                         pawl_error *err) {
+  for (int k = 0; k < rows->nrows; k++) {
+    const pawl_list_due_row row = pawl_read_list_due(rows, k);
+    MUST(pawl_sorted_add(s, row.due_at, row.instance, err));
+  }
+  return PAWL_OK;
+}
+
 static pawl_code read_due(pawl_engine *e, const pawl_filter *f, pawl_sorted *s,
                           pawl_error *err) {
   pawl_rows rows;
@@ -334,17 +344,14 @@ static pawl_code read_due(pawl_engine *e, const pawl_filter *f, pawl_sorted *s,
              .from_id = &s->from.id, .to_at = s->to.at_us, .to_id = &s->to.id,
              WANTED(f));
   MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
-  for (int k = 0; k < rows.nrows; k++) {
-    const pawl_list_due_row row = pawl_read_list_due(&rows, k);
-    MUST(pawl_sorted_add(s, row.due_at, row.instance, err));
-  }
-  return PAWL_OK;
+  return add_due(&rows, s, err);
 }
 
 static pawl_code too_many(const pawl_filter *f, pawl_error *err) {
   pawl_fail_hint(err, PAWL_INVALID,
                  "narrow it: a workflow, a status, a node, created_after...; "
-                 "\"newest\", \"oldest\" and \"due\" sort any number",
+                 "\"newest\" and \"oldest\" sort any number, \"due\" what no "
+                 "word of its own finds",
                  "`sort` by \"%s\" reads all that the query finds, %d at "
                  "most, and there are more",
                  pawl_filter_sort_name(f), MOST);
@@ -353,16 +360,54 @@ static pawl_code too_many(const pawl_filter *f, pawl_error *err) {
 }
 
 /* All that there are, as no index has them in this order. */
-static pawl_code read_moments(pawl_engine *e, const pawl_filter *f,
-                              pawl_sorted *s, pawl_error *err) {
+static pawl_code read_all(pawl_engine *e, const pawl_filter *f,
+                          pawl_rows *rows, pawl_error *err) {
   pawl_filter all = *f; /* borrows what f owns */
-  pawl_rows rows;
 
   all.brief = 1;
   all.waits = 0;
   all.limit = MOST + 1;
-  MUST(send_list(e, &all, &rows, err));
-  if (rows.nrows > MOST) return too_many(f, err);
+  MUST(send_list(e, &all, rows, err));
+  return rows->nrows > MOST ? too_many(f, err) : PAWL_OK;
+}
+
+/* By when those are due that `ids` has. */
+static pawl_code read_due_these(pawl_engine *e, const pawl_sorted *ids,
+                                pawl_sorted *s, pawl_error *err) {
+  pawl_rows rows;
+
+  pawl_args_begin(&e->args, PAWL_STMT_list_due_these);
+  for (int k = 0; k < ids->n; k++)
+    PAWL_PUT(&e->args, list_due_these,
+             .shard = pawl_shard_of(e, &ids->list[k].id),
+             .id = &ids->list[k].id);
+  MUST(pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, &rows, err));
+  return add_due(&rows, s, err);
+}
+
+static pawl_code read_found_due(pawl_engine *e, const pawl_filter *f,
+                                pawl_sorted *s, pawl_error *err) {
+  pawl_sorted ids;
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  pawl_sorted_init(&ids, &e->alloc);
+  TRY(read_all(e, f, &rows, err));
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_list_tenant_row row = pawl_read_list_tenant(&rows, k);
+    TRY(pawl_sorted_add(&ids, row.created_at, row.id, err));
+  }
+  if (ids.n) TRY(read_due_these(e, &ids, s, err));
+out:
+  pawl_sorted_deinit(&ids);
+  return rc;
+}
+
+static pawl_code read_moments(pawl_engine *e, const pawl_filter *f,
+                              pawl_sorted *s, pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(read_all(e, f, &rows, err));
   for (int k = 0; k < rows.nrows; k++) {
     const pawl_list_tenant_row row = pawl_read_list_tenant(&rows, k);
     MUST(pawl_sorted_add(s,
@@ -419,6 +464,12 @@ static pawl_code add_moments(pawl_engine *e, const pawl_filter *f,
   return pawl_buf_check(list->out, err);
 }
 
+/* Is it found by what would have to be looked for among all that is on the
+ * agenda? */
+static int has_own_index(const pawl_filter *f) {
+  return pawl_filter_found_by(f) || f->attributes.at || is_told(f);
+}
+
 static pawl_code add_sorted_page(pawl_engine *e, const pawl_filter *f,
                                  pawl_object *list, pawl_error *err) {
   pawl_sorted s;
@@ -427,8 +478,9 @@ static pawl_code add_sorted_page(pawl_engine *e, const pawl_filter *f,
   pawl_sorted_init(&s, &e->alloc);
   if (f->has_after) s.from = f->from;
   if (f->has_before) s.to = f->to;
-  TRY(f->sort == PAWL_SORT_DUE ? read_due(e, f, &s, err)
-                               : read_moments(e, f, &s, err));
+  TRY(f->sort != PAWL_SORT_DUE ? read_moments(e, f, &s, err)
+      : has_own_index(f)       ? read_found_due(e, f, &s, err)
+                               : read_due(e, f, &s, err));
   pawl_sorted_cut(&s, f->up, f->limit);
   if (s.n) TRY(add_moments(e, f, &s, list, err));
 out:
