@@ -170,7 +170,7 @@ local function record_lines(found, lines)
   lines[#lines + 1] = ("  record of %d, filled in %.0f s; ms"):format(
     found.finished, found.fill_seconds)
   for _, name in ipairs(names) do
-    lines[#lines + 1] = ("    %-20s %8s"):format(name, number(found.ms[name]))
+    lines[#lines + 1] = ("    %-24s %8s"):format(name, number(found.ms[name]))
   end
   pruned_line(found.pruned, lines)
 end

@@ -10,6 +10,7 @@ local tmp = require "spec.support.tmp"
 package.path = "bench/?.lua;" .. package.path
 local baseline = require "baseline"
 local others = require "others"
+local record = require "record"
 local targets = require "targets"
 
 local MEASURES = { "W1", "W2", "W3", "W3_bulk", "W4", "W4_signal", "W5", "W6",
@@ -91,7 +92,7 @@ for _, backend in ipairs(backends) do
         bytes .. "_small_change" } do
         assert.is_true(store[field] > 0, field)
       end
-      for _, question in ipairs { "list", "list_attribute", "history" } do
+      for question in pairs(record.questions) do
         assert.is_true(store.record.ms[question] > 0, question)
       end
       assert.equal(backend.name == "sqlite", results.cold_start_ms ~= nil)
