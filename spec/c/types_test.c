@@ -1,0 +1,171 @@
+/* Declared types: what is one, and what fits it. */
+#include "value/types.h"
+
+#include "test.h"
+
+static pawl_error err;
+
+static void good(const char *type) {
+  if (!CHECK_INT(pawl_types_check(pawl_strz(type), "in", &err), PAWL_OK))
+    printf("  %s: %s\n", type, err.message);
+}
+
+static void bad(const char *type, const char *message, const char *hint) {
+  CHECK_INT(pawl_types_check(pawl_strz(type), "in", &err), PAWL_DEFINITION);
+  CHECK_TEXT(err.message, message);
+  if (hint) CHECK_TEXT(err.hint, hint);
+}
+
+static void fits(const char *type, const char *value) {
+  good(type);
+  if (!CHECK_INT(pawl_types_fit(pawl_strz(type), pawl_strz(value), "in", &err),
+                 PAWL_OK))
+    printf("  %s %s: %s\n", type, value, err.message);
+}
+
+static void differs(const char *type, const char *value, const char *where,
+                    const char *message) {
+  good(type);
+  CHECK_INT(pawl_types_fit(pawl_strz(type), pawl_strz(value), "in", &err),
+            PAWL_VALUE);
+  CHECK_TEXT(err.where, where);
+  CHECK_TEXT(err.message, message);
+}
+
+static void words_are_checked(void) {
+  good("\"integer >= 1 <= 5\"");
+  good("\" one of a,  b \"");
+  good("{\"*\":[\"string[] 1..\"]}");
+  bad("\"strnig\"", "in: \"strnig\" is no type", "did you mean \"string\"?");
+  bad("{\"a\":{\"b?\":\"nubmer?\"}}", "in.a.b: \"nubmer\" is no type",
+      "did you mean \"number\"?");
+  bad("\"\"", "in: \"\" is no type", NULL);
+  bad("7", "in: \"7\" is no type", NULL);
+  bad("\"string |\"", "in: \"\" is no type", NULL);
+  bad("\"boolean > 1\"", "in: \"boolean > 1\" has no bounds", NULL);
+  bad("\"one of a,,b\"", "in: \"one of a,,b\" has an empty word in its list",
+      NULL);
+  bad("[]", "in: \"[]\" says what each member is, once", NULL);
+  bad("[\"string\",\"any\"]",
+      "in: \"[\"string\",\"any\"]\" says what each member is, once", NULL);
+  for (const char *const *s =
+           (const char *const[]){"integer >", "integer > x", "integer 1...3",
+                                 "integer ..", "integer 5", "number 1 ..",
+                                 "number > 1 > 2 > 3 > 4 > 5", NULL};
+       *s; s++) {
+    char text[80];
+    snprintf(text, sizeof text, "\"%s\"", *s);
+    CHECK_INT(pawl_types_check(pawl_strz(text), "in", &err), PAWL_DEFINITION);
+    CHECK(strstr(err.message, "has bounds like") != NULL);
+  }
+}
+
+static void scalars_are_what_they_say(void) {
+  fits("\"string\"", "\"x\"");
+  fits("\"number\"", "1.5");
+  fits("\"number\"", "7");
+  fits("\"integer\"", "-9223372036854775808");
+  fits("\"boolean\"", "false");
+  fits("\"any\"", "null");
+  differs("\"integer\"", "3.0", "in", "in: expected integer, found 3.0");
+  differs("\"string\"", "7", "in", "in: expected string, found 7");
+  differs("\"number\"", "\"7\"", "in", "in: expected number, found \"7\"");
+  differs("\"boolean\"", "null", "in", "in: expected boolean, found null");
+  differs("\"string\"", "[1]", "in", "in: expected string, found an array");
+  fits("\"string | integer > 3\"", "4");
+  fits("\"string | integer > 3\"", "\"\"");
+  differs("\"string | integer > 3\"", "3", "in",
+          "in: expected string | integer > 3, found 3");
+}
+
+static void bounds_are_kept(void) {
+  fits("\"integer > 0\"", "1");
+  differs("\"integer > 0\"", "0", "in", "in: expected integer > 0, found 0");
+  fits("\"integer>=0<=2\"", "2");
+  differs("\"number >= 0 < 1\"", "1.0", "in",
+          "in: expected number >= 0 < 1, found 1.0");
+  fits("\"number 0.5..1.5\"", "1.5");
+  differs("\"number 0.5..1.5\"", "0.25", "in",
+          "in: expected number 0.5..1.5, found 0.25");
+  fits("\"integer ..-1\"", "-1");
+  fits("\"integer < 9223372036854775807\"", "9223372036854775806");
+  differs("\"integer < 9223372036854775807\"", "9223372036854775807", "in",
+          "in: expected integer < 9223372036854775807, found "
+          "9223372036854775807");
+  fits("\"string 1..2\"", "\"\xc3\xa4\xc3\xb6\"");
+  fits("\"string 1..2\"", "\"\\u00e4\\n\"");
+  differs("\"string 1..2\"", "\"abc\"", "in",
+          "in: expected string 1..2, found \"abc\"");
+  fits("\"array ..1\"", "[1]");
+  differs("\"array ..1\"", "[1,2]", "in",
+          "in: expected array ..1, found an array");
+}
+
+static void sets_have_texts_and_numbers(void) {
+  fits("\"one of low, high, 3\"", "\"high\"");
+  fits("\"one of low, high, 3\"", "3");
+  fits("\"one of low, high\"", "\"\\u006cow\"");
+  differs("\"one of low, high\"", "\"mid\"", "in",
+          "in: expected one of low, high, found \"mid\"");
+  fits("\"one of low, high?\"", "null");
+}
+
+static void members_have_names(void) {
+  static const char T[] =
+      "{\"n\":\"integer\",\"s\":\"string?\",\"o?\":{\"x\":\"any\"}}";
+  fits(T, "{\"n\":1}");
+  fits(T, "{\"n\":1,\"s\":null,\"o\":null}");
+  fits(T, "{\"\\u006e\":1,\"o\":{\"x\":[]}}");
+  differs(T, "{}", "in.n", "in.n: expected integer, found nothing");
+  differs(T, "{\"n\":1,\"o\":{}}", "in.o.x",
+          "in.o.x: expected any, found nothing");
+  differs(T, "{\"n\":1,\"o\":7}", "in.o", "in.o: expected an object, found 7");
+  differs(T, "{\"n\":1,\"oo\":7}", "in", "in has no \"oo\"");
+  CHECK_TEXT(err.hint, "did you mean \"o\"?");
+  differs(T, "{\"n\":1,\"elsewhere\":7}", "in", "in has no \"elsewhere\"");
+  CHECK_TEXT(err.hint, "nothing of that name is declared");
+  differs("{}", "{\"a\":1}", "in", "in has no \"a\"");
+  fits("{\"a\":\"any\",\"*\":\"integer\"}", "{\"a\":\"x\",\"b\":2}");
+  differs("{\"*\":\"integer\"}", "{\"b\":\"x\"}", "in.b",
+          "in.b: expected integer, found \"x\"");
+}
+
+static void lists_have_members(void) {
+  fits("[\"integer > 0\"]", "[1,2]");
+  fits("[\"integer > 0\"]", "{}"); /* as Lua writes an empty list */
+  differs("[{\"a\":\"string\"}]", "[{\"a\":\"x\"},{\"a\":2}]", "in[2].a",
+          "in[2].a: expected string, found 2");
+  differs("[\"any\"]", "{\"a\":1}", "in",
+          "in: expected an array, found an object");
+  fits("\"string[]\"", "[\"a\",\"b\"]");
+  fits("\"string[] 1..2\"", "[\"a\"]");
+  differs("\"string[]\"", "[\"a\",1]", "in",
+          "in: expected string[], found an array");
+  fits("\"table\"", "[]");
+  fits("\"table\"", "{\"a\":1}");
+}
+
+static void a_long_path_is_cut(void) {
+  static const char NAME[] =
+      "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn";
+  char type[400], value[400];
+  snprintf(type, sizeof type, "{\"%s\":{\"%s\":{\"%s\":\"string\"}}}", NAME,
+           NAME, NAME);
+  snprintf(value, sizeof value, "{\"%s\":{\"%s\":{\"%s\":1}}}", NAME, NAME,
+           NAME);
+  good(type);
+  CHECK_INT(pawl_types_fit(pawl_strz(type), pawl_strz(value), "in", &err),
+            PAWL_VALUE);
+  CHECK(strlen(err.where) > 60 && strlen(err.where) < sizeof err.where);
+}
+
+int main(void) {
+  words_are_checked();
+  scalars_are_what_they_say();
+  bounds_are_kept();
+  sets_have_texts_and_numbers();
+  members_have_names();
+  lists_have_members();
+  a_long_path_is_cut();
+  return TEST_END;
+}

@@ -1,0 +1,519 @@
+/* Declared types: read word by word, and compared with values. */
+#include "types.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/nearest.h"
+
+/* ---- where ---- */
+
+typedef struct path {
+  char text[128];
+  size_t len;
+  pawl_error *err;
+} path;
+
+static void path_begin(path *p, const char *root, pawl_error *err) {
+  pawl_copy_text(p->text, sizeof p->text, root);
+  p->len = strlen(p->text);
+  p->err = err;
+}
+
+/* Deeper by a member's name, or (at NULL) its number; path_back returns to
+ * `len`. A path that is too long ends there. */
+static void path_add(path *p, pawl_str name, int index) {
+  char number[16];
+  snprintf(number, sizeof number, "[%d]", index);
+  const pawl_str part = name.at ? name : pawl_strz(number);
+  if (p->len + part.len + 2 > sizeof p->text) return;
+  if (name.at) p->text[p->len++] = '.';
+  memcpy(p->text + p->len, part.at, part.len);
+  p->len += part.len;
+  p->text[p->len] = 0;
+}
+
+static void path_back(path *p, size_t len) {
+  p->len = len;
+  p->text[len] = 0;
+}
+
+/* ---- words ---- */
+
+typedef enum what {
+  IS_STRING,
+  IS_NUMBER,
+  IS_INTEGER,
+  IS_BOOLEAN,
+  IS_OBJECT,
+  IS_ARRAY,
+  IS_TABLE,
+  IS_ANY,
+  NWHATS,
+  IS_SET /* "one of" */
+} what;
+static const char *const names[NWHATS] = {"string",  "number", "integer",
+                                          "boolean", "object", "array",
+                                          "table",   "any"};
+
+enum { MOST_BOUNDS = 4 };
+
+typedef struct bound {
+  int way; /* -1: from there on, 1: up to there */
+  int is_open;
+  pawl_str number;
+} bound;
+
+/* One of those that '|' parts. */
+typedef struct piece {
+  what what;
+  int is_list;
+  bound bounds[MOST_BOUNDS];
+  int nbounds;
+  pawl_str words; /* of a set */
+} piece;
+
+static pawl_str trimmed(pawl_str s) {
+  while (s.len && s.at[0] == ' ') s.at++, s.len--;
+  while (s.len && s.at[s.len - 1] == ' ') s.len--;
+  return s;
+}
+
+/* Cuts what stands before the next `sep` off *rest. 0: there was nothing
+ * left. */
+static int cut(pawl_str *rest, char sep, pawl_str *part) {
+  if (!rest->at) return 0;
+  const char *at = memchr(rest->at, sep, rest->len);
+  part->at = rest->at;
+  part->len = at ? (size_t)(at - rest->at) : rest->len;
+  rest->len -= part->len + (at ? 1 : 0);
+  rest->at = at ? at + 1 : NULL;
+  *part = trimmed(*part);
+  return 1;
+}
+
+static int starts(pawl_str s, const char *with) {
+  return s.len >= strlen(with) && !memcmp(s.at, with, strlen(with));
+}
+
+static pawl_str from(pawl_str s, size_t at) {
+  return trimmed((pawl_str){s.at + at, s.len - at});
+}
+
+static int is_number(pawl_str s) {
+  double ignored;
+  pawl_json_kind kind = PAWL_JSON_NULL;
+  return s.len && pawl_json_check(s, &kind, NULL) == PAWL_OK &&
+         pawl_json_number(s, &ignored);
+}
+
+static int add_bound(piece *p, int way, int is_open, pawl_str number) {
+  if (!is_number(number) || p->nbounds == MOST_BOUNDS) return 0;
+  p->bounds[p->nbounds++] = (bound){way, is_open, number};
+  return 1;
+}
+
+/* "1..10", "1..", "..10" */
+static int add_range(piece *p, pawl_str word) {
+  size_t at = 0;
+  while (at + 1 < word.len && memcmp(word.at + at, "..", 2) != 0) at++;
+  if (at + 1 >= word.len || word.len == 2) return 0;
+  const pawl_str low = {word.at, at},
+                 high = {word.at + at + 2, word.len - at - 2};
+  return (!low.len || add_bound(p, -1, 0, low)) &&
+         (!high.len || add_bound(p, 1, 0, high));
+}
+
+/* The bounds that a type's word is followed by. */
+static int read_bounds(piece *p, pawl_str s) {
+  while (s.len) {
+    const int way = s.at[0] == '>' ? -1 : s.at[0] == '<' ? 1 : 0;
+    const int is_open = !(s.len > 1 && s.at[1] == '=');
+    if (way) s = from(s, is_open ? 1 : 2);
+    pawl_str word = {s.at, 0};
+    while (word.len < s.len && !strchr(" <>", s.at[word.len])) word.len++;
+    if (!(way ? add_bound(p, way, is_open, word) : add_range(p, word)))
+      return 0;
+    s = from(s, word.len);
+  }
+  return 1;
+}
+
+static size_t word_length(pawl_str s) {
+  size_t n = 0;
+  while (n < s.len && ((s.at[n] >= 'a' && s.at[n] <= 'z') ||
+                       (s.at[n] >= 'A' && s.at[n] <= 'Z')))
+    n++;
+  return n;
+}
+
+/* NULL: it is read; else what is wrong with it. */
+static const char *read_piece(pawl_str s, piece *p) {
+  pawl_str word, rest;
+  memset(p, 0, sizeof *p);
+  if (starts(s, "one of ")) {
+    p->what = IS_SET;
+    p->words = rest = from(s, 7);
+    while (cut(&rest, ',', &word))
+      if (!word.len) return "has an empty word in its list";
+    return NULL;
+  }
+  word = (pawl_str){s.at, word_length(s)};
+  while (p->what < NWHATS && !pawl_str_eqz(word, names[p->what])) p->what++;
+  if (p->what == NWHATS) return "is no type";
+  s = from(s, word.len);
+  p->is_list = starts(s, "[]");
+  if (p->is_list) s = from(s, 2);
+  if (s.len && !p->is_list && (p->what == IS_ANY || p->what == IS_BOOLEAN))
+    return "has no bounds";
+  return read_bounds(p, s) ? NULL
+                           : "has bounds like > 0, >= 0, < 10, <= 10 or 1..10";
+}
+
+/* Without the quotes and the sign that it may be left out. */
+static pawl_str body_of(pawl_str text, int *is_optional) {
+  pawl_str s = trimmed((pawl_str){text.at + 1, text.len - 2});
+  *is_optional = s.len && s.at[s.len - 1] == '?';
+  if (*is_optional) s.len--;
+  return trimmed(s);
+}
+
+/* ---- checked ---- */
+
+static pawl_code wrong(const path *p, const char *hint, const char *why,
+                       pawl_str text) {
+  pawl_fail(p->err, PAWL_DEFINITION, "%s: \"%.*s\" %s", p->text,
+            (int)(text.len < 60 ? text.len : 60), text.at ? text.at : "", why);
+  if (hint)
+    pawl_error_hint(p->err, "did you mean \"%s\"?", hint);
+  else
+    pawl_error_hint(p->err,
+                    "\"string\", \"integer > 0\", \"number?\", \"one "
+                    "of a, b\", \"string[]\", { name = \"string\" }");
+  pawl_error_where(p->err, "%s", p->text);
+  return PAWL_DEFINITION;
+}
+
+static pawl_code check_text(const path *p, pawl_str text) {
+  char word[33] = "";
+  int is_optional;
+  pawl_str rest = body_of(text, &is_optional), one;
+  piece read;
+  while (cut(&rest, '|', &one)) {
+    const char *problem = read_piece(one, &read);
+    if (!problem) continue;
+    pawl_str_copy(word, sizeof word, (pawl_str){one.at, word_length(one)});
+    return wrong(
+        p, read.what == NWHATS ? pawl_nearest(word, names, NWHATS) : NULL,
+        problem, one);
+  }
+  return PAWL_OK;
+}
+
+static pawl_str named(pawl_str key, int *is_optional) {
+  *is_optional = key.len && key.at[key.len - 1] == '?';
+  if (*is_optional) key.len--;
+  return key;
+}
+
+static pawl_code check(path *p, pawl_str type) {
+  const size_t len = p->len;
+  int ignored;
+  switch (pawl_json_kind_of(type)) {
+    case PAWL_JSON_STRING:
+      return check_text(p, type);
+    case PAWL_JSON_OBJECT:
+      for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
+        path_add(p, named(it.key, &ignored), 0);
+        MUST(check(p, it.value));
+        path_back(p, len);
+      }
+      return PAWL_OK;
+    case PAWL_JSON_ARRAY:
+      if (pawl_json_count(type) != 1)
+        return wrong(p, NULL, "says what each member is, once", type);
+      for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);)
+        MUST(check(p, it.value));
+      return PAWL_OK;
+    default:
+      return wrong(p, NULL, "is no type", type);
+  }
+}
+
+pawl_code pawl_types_check(pawl_str type, const char *root, pawl_error *err) {
+  path p;
+  path_begin(&p, root, err);
+  return check(&p, type);
+}
+
+/* ---- compared ---- */
+
+/* What was expected, and what there is; `value` at NULL: nothing. */
+static pawl_code misfit(const path *p, pawl_str type, pawl_str value) {
+  char found[48];
+  const pawl_json_kind is =
+      value.at ? pawl_json_kind_of(value) : PAWL_JSON_NULL;
+  const pawl_json_kind wants = pawl_json_kind_of(type);
+  int ignored;
+  const pawl_str want = wants == PAWL_JSON_STRING  ? body_of(type, &ignored)
+                        : wants == PAWL_JSON_ARRAY ? pawl_strz("an array")
+                                                   : pawl_strz("an object");
+  if (!value.at)
+    pawl_copy_text(found, sizeof found, "nothing");
+  else if (is == PAWL_JSON_OBJECT)
+    pawl_copy_text(found, sizeof found, "an object");
+  else if (is == PAWL_JSON_ARRAY)
+    pawl_copy_text(found, sizeof found, "an array");
+  else
+    pawl_str_copy(found, sizeof found, value);
+  pawl_fail(p->err, PAWL_VALUE, "%s: expected %.*s, found %s", p->text,
+            (int)want.len, want.at, found);
+  pawl_error_where(p->err, "%s", p->text);
+  return PAWL_VALUE;
+}
+
+static int compare(pawl_str a, pawl_str b) {
+  int64_t i, k;
+  double x = 0, y = 0;
+  if (pawl_json_int(a, &i) && pawl_json_int(b, &k)) return (i > k) - (i < k);
+  (void)pawl_json_number(a, &x);
+  (void)pawl_json_number(b, &y);
+  return (x > y) - (x < y);
+}
+
+static int is_within(const piece *p, pawl_str number) {
+  for (int i = 0; i < p->nbounds; i++) {
+    const bound *b = &p->bounds[i];
+    const int is = compare(number, b->number) * b->way;
+    if (b->is_open ? is >= 0 : is > 0) return 0;
+  }
+  return 1;
+}
+
+static int count_is_within(const piece *p, size_t n) {
+  char text[24];
+  snprintf(text, sizeof text, "%zu", n);
+  return is_within(p, pawl_strz(text));
+}
+
+/* Of a text, as it reads; `scratch` holds one that was written with escapes. */
+static pawl_str plain(pawl_str quoted, pawl_buf *scratch) {
+  if (!memchr(quoted.at, '\\', quoted.len))
+    return (pawl_str){quoted.at + 1, quoted.len - 2};
+  pawl_buf_clear(scratch);
+  pawl_json_unquote(quoted, scratch);
+  return pawl_buf_str(scratch);
+}
+
+static size_t characters(pawl_str s) {
+  size_t n = 0;
+  for (size_t i = 0; i < s.len; i++)
+    n += ((unsigned char)s.at[i] & 0xC0) != 0x80;
+  return n;
+}
+
+static int is_listed(const piece *p, pawl_str value) {
+  pawl_str rest = p->words, word;
+  while (cut(&rest, ',', &word))
+    if (pawl_str_eq(word, value)) return 1;
+  return 0;
+}
+
+static int is_empty(pawl_str container) {
+  return pawl_json_count(container) == 0;
+}
+
+/* A value by itself, whatever a list holds. */
+static int fits_what(const piece *p, pawl_str value, pawl_buf *scratch) {
+  const pawl_json_kind kind = pawl_json_kind_of(value);
+  const int is_number = kind == PAWL_JSON_INT || kind == PAWL_JSON_FLOAT;
+  const int is_array =
+      kind == PAWL_JSON_ARRAY || (kind == PAWL_JSON_OBJECT && is_empty(value));
+  switch (p->what) {
+    case IS_STRING:
+      return kind == PAWL_JSON_STRING;
+    case IS_NUMBER:
+      return is_number;
+    case IS_INTEGER:
+      return kind == PAWL_JSON_INT;
+    case IS_BOOLEAN:
+      return kind == PAWL_JSON_TRUE || kind == PAWL_JSON_FALSE;
+    case IS_OBJECT:
+      return kind == PAWL_JSON_OBJECT;
+    case IS_ARRAY:
+      return is_array;
+    case IS_TABLE:
+      return kind == PAWL_JSON_OBJECT || kind == PAWL_JSON_ARRAY;
+    case IS_SET:
+      return kind == PAWL_JSON_STRING ? is_listed(p, plain(value, scratch))
+                                      : is_number && is_listed(p, value);
+    default:
+      return 1;
+  }
+}
+
+static int fits_bounds(const piece *p, pawl_str value, pawl_buf *scratch) {
+  if (!p->nbounds) return 1;
+  switch (pawl_json_kind_of(value)) {
+    case PAWL_JSON_STRING:
+      return count_is_within(p, characters(plain(value, scratch)));
+    case PAWL_JSON_ARRAY:
+    case PAWL_JSON_OBJECT:
+      return count_is_within(p, (size_t)pawl_json_count(value));
+    default:
+      return is_within(p, value);
+  }
+}
+
+static int fits_piece(const piece *p, pawl_str value, pawl_buf *scratch) {
+  static const piece array = {.what = IS_ARRAY};
+  const piece each = {.what = p->what};
+  if (!p->is_list)
+    return fits_what(p, value, scratch) && fits_bounds(p, value, scratch);
+  if (!fits_what(&array, value, scratch) || !fits_bounds(p, value, scratch))
+    return 0;
+  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);)
+    if (!fits_what(&each, it.value, scratch)) return 0;
+  return 1;
+}
+
+static pawl_code fit_text(const path *p, pawl_str type, pawl_str value) {
+  pawl_buf scratch = {.alloc = NULL};
+  int is_optional, fits = 0;
+  pawl_str rest = body_of(type, &is_optional), one;
+  piece read;
+  if (is_optional && pawl_json_kind_of(value) == PAWL_JSON_NULL)
+    return PAWL_OK;
+  while (!fits && cut(&rest, '|', &one))
+    fits = !read_piece(one, &read) && fits_piece(&read, value, &scratch);
+  const pawl_code rc = pawl_buf_check(&scratch, p->err);
+  pawl_buf_deinit(&scratch);
+  if (rc != PAWL_OK) return rc;
+  return fits ? PAWL_OK : misfit(p, type, value);
+}
+
+static int is_named(pawl_str key, pawl_str name, pawl_buf *scratch) {
+  const pawl_str quoted = {key.at - 1, key.len + 2};
+  return pawl_str_eq(
+      memchr(key.at, '\\', key.len) ? plain(quoted, scratch) : key, name);
+}
+
+/* A member of an object, by a name as it is declared; at NULL: none. */
+static pawl_str member(pawl_str object, pawl_str name, pawl_buf *scratch) {
+  for (pawl_json_iter it = {0}; pawl_json_walk(object, &it);)
+    if (is_named(it.key, name, scratch)) return it.value;
+  return (pawl_str){NULL, 0};
+}
+
+/* Is a member of that name declared, other than by "*"? */
+static int is_declared(pawl_str type, pawl_str key, pawl_buf *scratch) {
+  int ignored;
+  for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
+    const pawl_str name = named(it.key, &ignored);
+    if (!pawl_str_eqz(name, "*") && is_named(key, name, scratch)) return 1;
+  }
+  return 0;
+}
+
+static pawl_code unknown(const path *p, pawl_str type, pawl_str key) {
+  char words[32][65], asked[65];
+  const char *list[32], *near;
+  int n = 0, ignored;
+  for (pawl_json_iter it = {0}; n < 32 && pawl_json_walk(type, &it); n++) {
+    pawl_str_copy(words[n], sizeof words[n], named(it.key, &ignored));
+    list[n] = words[n];
+  }
+  pawl_str_copy(asked, sizeof asked, key);
+  pawl_fail(p->err, PAWL_VALUE, "%s has no \"%s\"", p->text, asked);
+  pawl_error_where(p->err, "%s", p->text);
+  near = pawl_nearest(asked, list, n);
+  if (near)
+    pawl_error_hint(p->err, "did you mean \"%s\"?", near);
+  else
+    pawl_error_hint(p->err, "nothing of that name is declared");
+  return PAWL_VALUE;
+}
+
+static pawl_code fit(path *p, pawl_str type, pawl_str value);
+
+/* What is declared is there. */
+static pawl_code fit_declared(path *p, pawl_str type, pawl_str value,
+                              pawl_buf *scratch) {
+  const size_t len = p->len;
+  for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
+    int by_name, by_type = 0;
+    const pawl_str name = named(it.key, &by_name);
+    if (pawl_str_eqz(name, "*")) continue;
+    const pawl_str has = member(value, name, scratch);
+    if (pawl_json_kind_of(it.value) == PAWL_JSON_STRING)
+      (void)body_of(it.value, &by_type);
+    path_add(p, name, 0);
+    if (!has.at && !by_name && !by_type) return misfit(p, it.value, has);
+    if (has.at && !(by_name && pawl_json_kind_of(has) == PAWL_JSON_NULL))
+      MUST(fit(p, it.value, has));
+    path_back(p, len);
+  }
+  return PAWL_OK;
+}
+
+/* And what is there is declared. */
+static pawl_code fit_others(path *p, pawl_str type, pawl_str value,
+                            pawl_buf *scratch) {
+  const size_t len = p->len;
+  pawl_str others;
+  const int is_open = pawl_json_get(type, "*", &others);
+  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);) {
+    if (is_declared(type, it.key, scratch)) continue;
+    if (!is_open) return unknown(p, type, it.key);
+    path_add(p, it.key, 0);
+    MUST(fit(p, others, it.value));
+    path_back(p, len);
+  }
+  return PAWL_OK;
+}
+
+static pawl_code fit_object(path *p, pawl_str type, pawl_str value) {
+  pawl_buf scratch = {.alloc = NULL};
+  pawl_code rc = PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
+    return misfit(p, type, value);
+  TRY(fit_declared(p, type, value, &scratch));
+  TRY(fit_others(p, type, value, &scratch));
+  rc = pawl_buf_check(&scratch, p->err);
+out:
+  pawl_buf_deinit(&scratch);
+  return rc;
+}
+
+static pawl_code fit_list(path *p, pawl_str type, pawl_str value) {
+  static const piece array = {.what = IS_ARRAY};
+  const size_t len = p->len;
+  pawl_json_iter of = {0};
+  int n = 0;
+  (void)pawl_json_walk(type, &of);
+  if (!fits_what(&array, value, NULL)) return misfit(p, type, value);
+  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);) {
+    path_add(p, (pawl_str){NULL, 0}, ++n);
+    MUST(fit(p, of.value, it.value));
+    path_back(p, len);
+  }
+  return PAWL_OK;
+}
+
+static pawl_code fit(path *p, pawl_str type, pawl_str value) {
+  switch (pawl_json_kind_of(type)) {
+    case PAWL_JSON_STRING:
+      return fit_text(p, type, value);
+    case PAWL_JSON_OBJECT:
+      return fit_object(p, type, value);
+    default:
+      return fit_list(p, type, value);
+  }
+}
+
+pawl_code pawl_types_fit(pawl_str type, pawl_str value, const char *root,
+                         pawl_error *err) {
+  path p;
+  path_begin(&p, root, err);
+  return fit(&p, type, value);
+}

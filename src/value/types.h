@@ -1,0 +1,35 @@
+/* value/types.h: what JSON may be, as people declare it.
+ *
+ *   "string"  "number"  "integer"  "boolean"  "object"  "array"  "any"
+ *   "table"                     an object or an array
+ *   "integer > 0"  "number >= 0 < 1"  "integer 1..10"  "string ..80"
+ *                               bounds: of a number, of a string's characters,
+ *                               of how many members there are
+ *   "one of low, normal, high"  one of these texts, or numbers
+ *   "string | integer"          either
+ *   "string[]"                  an array of these
+ *   "string?"                   it may be left out, or null
+ *   ["integer > 0"]             an array, of any type
+ *   {"street": "string", "zip?": {...}, "*": "any"}
+ *                               an object with these members; others are as "*"
+ *                               says, and without it there are none
+ *
+ * A declaration is JSON itself: a text, an object of declarations, or an array
+ * of one. {} is an empty array too, as Lua writes it.
+ *
+ * Layer    value: above base.
+ * Errors   `where` is the path, from `root` on: "input.lines[2].price". */
+#ifndef PAWL_VALUE_TYPES_H
+#define PAWL_VALUE_TYPES_H
+
+#include "json.h"
+
+/* Is it a declaration? PAWL_DEFINITION; of an unknown word the nearest is the
+ * hint. */
+pawl_code pawl_types_check(pawl_str type, const char *root, pawl_error *err);
+/* Is the value what a declaration, which was checked, says? PAWL_VALUE: the
+ * message has the path, what was expected and what was found. */
+pawl_code pawl_types_fit(pawl_str type, pawl_str value, const char *root,
+                         pawl_error *err);
+
+#endif
