@@ -255,14 +255,28 @@ static void values_are_decoded_when_asked_for(engine *e) {
   fails(e, "return ctx.vars", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
   fails(e, "return ctx.input", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
   fails(e, "return ctx.event", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
-  fails(e, "return ctx.output", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
   fails(e, "return ctx.token.data", PAWL_CORRUPT, "flow.lua:2", NULL, NULL);
   e->call.vars = e->call.input = pawl_strz("{}");
   e->call.event = e->call.output = e->call.data = (pawl_str){NULL, 0};
 }
 
+static void outputs_are_asked_for_by_their_nodes(engine *e) {
+  passes(e,
+         "local output = ctx.output\n"
+         "assert(output == ctx.output and output.charge.of == 'charge')\n"
+         "assert(output.charge == output.charge and output.none == nil)\n"
+         "assert(output['a b'].of == 'a b')");
+  fails(e, "return ctx.output.lost", PAWL_NOTFOUND, "flow.lua:2",
+        "it was trimmed", NULL);
+  fails(e, "return ctx.output[1]", PAWL_MISUSE, "flow.lua:2",
+        "ctx.output has outputs by the names of nodes", "ctx.output.charge");
+  fails(e, "ctx.output.charge = 1", PAWL_MISUSE, "flow.lua:2",
+        "ctx.output cannot be changed",
+        "a step's output is what its `run` returns");
+}
+
 static void an_event_is_seen_and_stays(engine *e) {
-  passes(e, "assert(ctx.event == nil and ctx.output == nil)");
+  passes(e, "assert(ctx.event == nil)");
   e->call.event = pawl_strz(
       "{\"data\":{\"sum\":9.5},\"key\":\"k\","
       "\"name\":\"payment.card\"}");
@@ -470,6 +484,7 @@ int main(void) {
       a_transactional_handler_has_sql,
       the_token_s_data_is_taken_when_it_changed,
       values_are_decoded_when_asked_for,
+      outputs_are_asked_for_by_their_nodes,
       an_event_is_seen_and_stays,
       what_is_emitted_is_collected,
       what_cannot_be_emitted_is_said,

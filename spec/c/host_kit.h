@@ -112,6 +112,16 @@ static inline pawl_code serve_progress(const pawl_call *call, pawl_buf *out,
   return PAWL_OK;
 }
 
+static inline pawl_code serve_output(const pawl_call *call, pawl_str node,
+                                     pawl_buf *out, pawl_error *err) {
+  (void)call;
+  if (pawl_str_eqz(node, "lost"))
+    return pawl_fail(err, PAWL_NOTFOUND, "it was trimmed");
+  if (pawl_str_eqz(node, "none")) return PAWL_OK;
+  pawl_buf_addf(out, "{\"of\":\"%.*s\"}", (int)node.len, node.at);
+  return PAWL_OK;
+}
+
 static const pawl_services SERVICES = {.now = serve_now,
                                        .log = serve_log,
                                        .heartbeat = serve_heartbeat,
@@ -119,6 +129,7 @@ static const pawl_services SERVICES = {.now = serve_now,
                                        .attrs = serve_attrs,
                                        .visits = serve_visits,
                                        .progress = serve_progress,
+                                       .output = serve_output,
                                        .new_id = serve_new_id,
                                        .query = serve_query};
 

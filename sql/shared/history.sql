@@ -85,6 +85,32 @@ select count(*) as n, (select output from pawl.history
    where shard = @shard and instance = @id and node = @node
      and visit < @below and state in ('active', 'waiting')) v;
 
+-- name: history_given
+-- args: @shard smallint, @id uuid, @node text, @token integer?
+-- rows: seq bigint, output json, upto bigint
+-- What a node gave when that token (null: any) last went on from it; and up to
+-- which row others may be gone.
+select seq, output, {{trimmed_upto}} as upto from pawl.history
+ where shard = @shard and instance = @id and node = @node
+   and (@token is null or token = @token)
+   and type in ('step', 'received', 'task', 'child')
+ order by seq desc limit 1;
+
+-- name: history_led
+-- args: @shard smallint, @id uuid, @token integer, @max integer
+-- rows: previous json
+-- What led to where that token went on, by its newest rows that say so.
+select previous from pawl.history
+ where shard = @shard and instance = @id and token = @token
+   and previous is not null
+ order by seq desc limit @max;
+
+-- name: history_token
+-- args: @shard smallint, @id uuid, @seq bigint
+-- rows: token integer
+select token from pawl.history
+ where shard = @shard and instance = @id and seq = @seq;
+
 -- What a long history is trimmed by (rules/trim.h): all of it by the lease's
 -- holder.
 

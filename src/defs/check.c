@@ -5,6 +5,7 @@
 
 #include "../base/nearest.h"
 #include "../value/json.h"
+#include "../value/types.h"
 #include "fork.h"
 #include "refuse.h"
 
@@ -16,9 +17,7 @@ static pawl_code missing(const pawl_def *d, const pawl_node *node,
   return pawl_refuse_node(d, node, err, hint, ": no `%s`", field);
 }
 
-/* Offers the node that was meant. */
-static pawl_code hint_node(const pawl_def *d, const char *name,
-                           pawl_error *err) {
+void pawl_def_hint_node(const pawl_def *d, const char *name, pawl_error *err) {
   const char *near = NULL;
   for (int i = 0; i < d->nnodes; i++) {
     const char *pair[2] = {near ? near : d->nodes[i].name, d->nodes[i].name};
@@ -29,7 +28,6 @@ static pawl_code hint_node(const pawl_def *d, const char *name,
     pawl_error_hint(err, "did you mean \"%s\"?", near);
   else
     pawl_error_hint(err, "add a node of that name, or correct it");
-  return PAWL_DEFINITION;
 }
 
 /* ---- names ---- */
@@ -124,7 +122,8 @@ static pawl_code no_such_node(const pawl_def *d, const pawl_node *node,
   pawl_copy_text(target, sizeof target, name);
   pawl_refuse_node(d, node, err, NULL, ": `%s` names no node \"%s\"", field,
                    target);
-  return hint_node(d, name, err);
+  pawl_def_hint_node(d, name, err);
+  return PAWL_DEFINITION;
 }
 
 static pawl_code check_edges(const pawl_def *d, const pawl_node *node,
@@ -299,12 +298,28 @@ static pawl_code check_variable(const pawl_def *d, const pawl_node *node,
 }
 
 static pawl_code check_pattern(const pawl_def *d, const pawl_node *node,
+                               const char *field, const char *pattern,
                                pawl_error *err) {
   char whose[160];
-  if (!node->event) return PAWL_OK;
-  snprintf(whose, sizeof whose, PAWL_NODE_FMT ": `event`",
+  if (!pattern) return PAWL_OK;
+  snprintf(whose, sizeof whose, PAWL_NODE_FMT ": `%s`", PAWL_NODE_ARGS(node),
+           field);
+  return check_event(d, node->line, whose, pattern, 1, err);
+}
+
+static pawl_code check_types(const pawl_def *d, int line, pawl_str type,
+                             const char *whose, pawl_error *err) {
+  if (!type.at || pawl_types_check(type, whose, err) == PAWL_OK)
+    return PAWL_OK;
+  return pawl_refuse_at(d, line, err);
+}
+
+static pawl_code check_accepts(const pawl_def *d, const pawl_node *node,
+                               pawl_error *err) {
+  char whose[160];
+  snprintf(whose, sizeof whose, PAWL_NODE_FMT ": accepts",
            PAWL_NODE_ARGS(node));
-  return check_event(d, node->line, whose, node->event, 1, err);
+  return check_types(d, node->line, node->accepts, whose, err);
 }
 
 static pawl_code check_child(const pawl_def *d, const pawl_node *node,
@@ -406,13 +421,17 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
   MUST(check_needs(d, node, err));
   MUST(check_next(d, node, err));
-  MUST(check_pattern(d, node, err));
+  MUST(check_pattern(d, node, "event", node->event, err));
+  MUST(check_pattern(d, node, "reschedule.event", node->moved_by, err));
+  MUST(check_accepts(d, node, err));
   MUST(check_child(d, node, err));
   MUST(check_branch(d, node, err));
   MUST(check_boundary(d, node, err));
   MUST(check_tolerance(d, node, err));
   MUST(check_variable(d, node, "key", node->key, err));
   MUST(check_variable(d, node, "into", node->into, err));
+  MUST(check_variable(d, node, "reschedule.key", node->moved_key, err));
+  MUST(check_variable(d, node, "reschedule.into", node->moved_into, err));
   MUST(check_transitions(d, node, err));
   if (node->kind == PAWL_KIND_TASK) MUST(check_task(d, node, err));
   if (pawl_kind_shapes[node->kind].receives)
@@ -648,7 +667,8 @@ static pawl_code check_start(const pawl_def *d, pawl_error *err) {
   pawl_fail(err, PAWL_DEFINITION,
             "workflow \"%s\": `start` names no node \"%s\"", d->code, start);
   (void)pawl_refuse_at(d, d->line, err);
-  return hint_node(d, d->start_name, err);
+  pawl_def_hint_node(d, d->start_name, err);
+  return PAWL_DEFINITION;
 }
 
 pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
@@ -657,6 +677,7 @@ pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
     MUST(check_own_name(def, &def->nodes[i], err));
   MUST(check_unique(def, err));
   MUST(check_start(def, err));
+  MUST(check_types(def, def->line, def->input, "input", err));
   MUST(check_on_failure(def, err));
   MUST(check_keep_history(def, err));
   MUST(check_rules(def, "trigger", def->triggers, def->ntriggers, err));

@@ -116,6 +116,7 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   if (!d->code) return pawl_reader_wrong(r, "code", "there");
   MUST(pawl_reader_text(r, graph, "name", &d->name));
   MUST(pawl_reader_text(r, graph, "description", &d->description));
+  (void)pawl_json_get(graph, "input", &d->input); /* the check looks at it */
   MUST(pawl_reader_text(r, graph, "start", &d->start_name));
   if (!d->start_name) return pawl_reader_wrong(r, "start", "there");
   MUST(read_version(r, graph));
@@ -209,7 +210,9 @@ static void resolve(pawl_def *d) {
 
 static int can_receive(const pawl_def *d) {
   for (int i = 0; i < d->nnodes; i++)
-    if (pawl_kind_shapes[d->nodes[i].kind].receives) return 1;
+    if (pawl_kind_shapes[d->nodes[i].kind].receives ||
+        pawl_node_listens(&d->nodes[i]))
+      return 1;
   return d->ncancel_on > 0;
 }
 

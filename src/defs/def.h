@@ -6,6 +6,7 @@
  *   {"code":"order.fulfil","version":1,"name":"...","description":"...",
  *    "start":"reserve","line":3,"deadline":2592000000000,"busy_limit":100000,
  *    "compensate":false,                        default true
+ *    "input":{"price":"number",...},            as value/types.h has it
  *    "retain":{"archive":true,"keep_attributes":true,
  *              "completed":604800000000,"failed":...,"cancelled":...,
  *              "deleted":...},                  else the engine's
@@ -24,10 +25,13 @@
  *              "durability":"every",              else the workflow's
  *              "run":true,"undo":true,            handlers that exist
  *              "after":3600000000 | true,"at":true,   timer: one of the two
+ *              "reschedule":{"event":"timer.moved","key":"order_id",
+ *                            "into":"when"},      timer: what moves its time
  *              "choose":true,                     choice
  *              "event":"payment.*",               wait
  *              "key":"order_id" | true,           wait: a name, or a handler
  *              "match":true,"answer":true,        wait: handlers
+ *              "accepts":{"sum":"number",...},    wait: what data must be
  *              "into":"payment",                  step, wait, task, call, each:
  *                                                 the variable the output
  *                                                 goes to
@@ -156,7 +160,11 @@ typedef struct pawl_node {
   int has_key, has_input, has_group, has_priority, has_timeout; /* handlers */
   int64_t limit_us; /* wait, task, call, each: their `timeout`; -1: none */
   /* wait */
-  const char *key; /* a variable's name; NULL: none, or a handler */
+  const char *key;  /* a variable's name; NULL: none, or a handler */
+  pawl_str accepts; /* what an event's data must be; at NULL: any */
+  /* timer: the event that has its time worked out anew, the variable that its
+   * key is in, and that which takes its data; NULL: none */
+  const char *moved_by, *moved_key, *moved_into;
   /* task: static parts as JSON text; {NULL, 0}: none */
   pawl_str task, escalate;
   int *beside; /* its boundaries, as indices; nbeside of them */
@@ -208,6 +216,7 @@ typedef struct pawl_def {
   int64_t version; /* of an "auto" one 1, until pawl_def_number */
   int is_auto;     /* the store says which number it has */
   const char *name, *description; /* may be "" */
+  pawl_str input; /* what it must be, as value/types.h has it; at NULL: any */
   int line;
   const char *start_name;
   int start;           /* its index; -1: no such node (check says so) */
@@ -222,7 +231,8 @@ typedef struct pawl_def {
   /* on_failure: the type of what is emitted, the code of what is started;
    * NULL: nothing */
   const char *failure_emit, *failure_start;
-  int can_receive; /* has waits, tasks, calls, eachs or cancel_on */
+  int can_receive; /* has waits, tasks, calls, eachs, timers that
+                      events move, or cancel_on */
   int has_boundaries;
   pawl_event_rule *triggers, *cancel_on;
   int ntriggers, ncancel_on;
@@ -329,12 +339,19 @@ int pawl_def_has_undo(const pawl_def *def);
 int pawl_def_node(const pawl_def *def, const char *name, size_t len);
 /* The same; *at is where it may be, and then where it is. */
 int pawl_def_node_at(const pawl_def *def, const char *name, int *at);
+/* There is no node of that name: hints at the one that was meant. */
+void pawl_def_hint_node(const pawl_def *def, const char *name,
+                        pawl_error *err);
 /* The i-th node that a node leads to, in any way; -1: there are no more. */
 int pawl_node_target(const pawl_node *node, int i);
 /* Target of a node's transition; NULL/"" for a single next; -1: not one. */
 int pawl_node_next(const pawl_node *node, const char *name, size_t len);
 /* The outermost each in whose branch a node lies; -1: none, or no memory. */
 int pawl_def_each_around(const pawl_def *def, int node);
+/* The event that a token at a wait or a timer listens for, and the variable
+ * that names its key; NULL: none. */
+const char *pawl_node_listens(const pawl_node *node);
+const char *pawl_node_key(const pawl_node *node);
 /* Does a handler say how long a token waits there? */
 static inline int pawl_node_asks_limit(const pawl_node *node) {
   return node->has_after || node->has_timeout;

@@ -23,6 +23,18 @@ int pawl_node_may_host(const pawl_node *node) {
           pawl_kind_shapes[node->kind].receives);
 }
 
+const char *pawl_node_listens(const pawl_node *node) {
+  return node->kind == PAWL_KIND_TIMER  ? node->moved_by
+         : node->kind == PAWL_KIND_WAIT ? node->event
+                                        : NULL;
+}
+
+const char *pawl_node_key(const pawl_node *node) {
+  return node->kind == PAWL_KIND_TIMER  ? node->moved_key
+         : node->kind == PAWL_KIND_WAIT ? node->key
+                                        : NULL;
+}
+
 static pawl_code read_kind(pawl_reader *r, pawl_str object, pawl_node *node) {
   const char *text = NULL, *near, *names[PAWL_NKINDS];
   MUST(pawl_reader_text(r, object, "kind", &text));
@@ -186,6 +198,27 @@ static pawl_code read_key(pawl_reader *r, pawl_str object, pawl_node *node) {
   node->has_key = pawl_json_kind_of(value) == PAWL_JSON_TRUE;
   if (node->has_key) return PAWL_OK;
   return pawl_reader_wrong(r, "key", "a name, or true: a handler");
+}
+
+/* Looked at by the check (value/types.h). */
+static pawl_code read_accepts(pawl_reader *r, pawl_str object,
+                              pawl_node *node) {
+  (void)r;
+  (void)pawl_json_get(object, "accepts", &node->accepts);
+  return PAWL_OK;
+}
+
+static pawl_code read_reschedule(pawl_reader *r, pawl_str object,
+                                 pawl_node *node) {
+  pawl_str value;
+  if (!pawl_json_get(object, "reschedule", &value)) return PAWL_OK;
+  if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
+    return pawl_reader_wrong(r, "reschedule", "an object");
+  MUST(pawl_reader_text(r, value, "event", &node->moved_by));
+  MUST(pawl_reader_text(r, value, "key", &node->moved_key));
+  MUST(pawl_reader_text(r, value, "into", &node->moved_into));
+  return node->moved_by ? PAWL_OK
+                        : pawl_reader_wrong(r, "reschedule.event", "there");
 }
 
 /* A list of names; only looked at. */
@@ -419,6 +452,8 @@ static const field FIELDS[] = {{"next", OWN, .read = read_next},
                                {"retry", OWN, .read = read_retry},
                                {"timeout", OWN, .read = read_timeout},
                                {"key", OWN, .read = read_key},
+                               {"accepts", OWN, .read = read_accepts},
+                               {"reschedule", OWN, .read = read_reschedule},
                                {"task", OWN, .read = read_task},
                                {"expect", OWN, .read = read_expect},
                                {"input", OWN, .read = read_input},

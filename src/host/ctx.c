@@ -101,11 +101,18 @@ READS(event, push_value(L, call->event))
 READS(id, lua_pushstring(L, call->id))
 READS(input, push_value(L, call->input))
 READS(node, lua_pushstring(L, call->node))
-READS(output, push_value(L, call->output))
 READS(tenant, push_str(L, call->tenant))
 READS(vars, pawl_ctx_push_decoded(L, call->vars))
 READS(version, lua_pushinteger(L, call->version))
 READS(workflow, lua_pushstring(L, call->workflow))
+
+static int ctx_output(lua_State *L, pawl_run *run) {
+  if (run->call->handler == PAWL_HANDLER_UNDO)
+    push_value(L, run->call->output);
+  else
+    pawl_ctx_push_output(L, run);
+  return 1;
+}
 
 static int ctx_attrs(lua_State *L, pawl_run *run) {
   return pawl_ctx_push_attrs(L, run);
@@ -190,20 +197,17 @@ static void check_dot(lua_State *L, const pawl_ctx_member *m) {
                         "ctx.%s is called with a dot, not a colon", m->name);
 }
 
-/* In instructions, where these are counted; to ask the store costs more. */
-enum { CALL_COST = 100, ASK_COST = 10000 };
-
 /* (upvalues: the ctx, the member) */
 static int call_member(lua_State *L) {
   pawl_run *run = pawl_ctx_upvalue_run(L);
   const pawl_ctx_member *m = lua_touserdata(L, lua_upvalueindex(2));
   check_dot(L, m);
-  pawl_toll_spend(L, CALL_COST);
+  pawl_toll_spend(L, PAWL_CTX_CALL_COST);
   switch (m->when) {
     case PAWL_CTX_ANYTIME:
       break;
     case PAWL_CTX_ASKS:
-      pawl_toll_spend(L, ASK_COST);
+      pawl_toll_spend(L, PAWL_CTX_ASK_COST);
       pawl_ctx_check_service(L, run, m->name);
       break;
     case PAWL_CTX_ACTS:
@@ -419,6 +423,7 @@ void pawl_ctx_open(pawl_host *host, lua_State *L) {
   pawl_ctx_open_attrs(host, L);
   pawl_ctx_open_db(host, L);
   pawl_ctx_open_host(host, L);
+  pawl_ctx_open_output(host, L);
 
   pawl_ctx_begin_metatable(L, "pawl.token");
   pawl_ctx_set_method(L, "__index", token_index, 0);

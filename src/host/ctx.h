@@ -34,6 +34,10 @@ typedef enum pawl_ctx_when {
                        is */
 } pawl_ctx_when;
 
+/* What a member costs, in instructions, where these are counted; to ask the
+ * store costs more. */
+enum { PAWL_CTX_CALL_COST = 100, PAWL_CTX_ASK_COST = 10000 };
+
 typedef struct pawl_ctx_member {
   const char *name;
   pawl_ctx_kind kind;
@@ -132,6 +136,11 @@ void pawl_ctx_check_attr_name(lua_State *L);
 void pawl_ctx_push_attr(lua_State *L, pawl_run *run);
 /* Replaces type and value on top by {type, value}. */
 void pawl_ctx_join_entry(lua_State *L);
+
+/* ---- ctx_output.c ---- */
+
+void pawl_ctx_open_output(pawl_host *host, lua_State *L);
+void pawl_ctx_push_output(lua_State *L, pawl_run *run);
 
 /* ---- ctx_host.c ---- */
 

@@ -175,6 +175,11 @@ typedef struct pawl_services {
   /* Appends what an earlier attempt of this visit gave to heartbeat last, JSON;
    * nothing: there is none. */
   pawl_code (*progress)(const pawl_call *call, pawl_buf *out, pawl_error *err);
+  /* Appends what a node gave when a token last went on from it, JSON; nothing:
+   * it gave nothing, or none came there. PAWL_MISUSE: there is no such node;
+   * PAWL_NOTFOUND: its history was trimmed. */
+  pawl_code (*output)(const pawl_call *call, pawl_str node, pawl_buf *out,
+                      pawl_error *err);
   /* A new instance's id, for ctx.start. */
   pawl_code (*new_id)(const pawl_call *call, char id[37], pawl_error *err);
   /* ctx.db:query: params a JSON array; appends a JSON array of row objects

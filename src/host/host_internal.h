@@ -25,6 +25,7 @@ enum {
   PAWL_ANCHOR_ATTRS,
   PAWL_ANCHOR_DB,
   PAWL_ANCHOR_HOST,
+  PAWL_ANCHOR_OUTPUT,
   PAWL_ANCHOR_TOKEN,
   PAWL_ANCHOR_CHILD, /* option.child_reader's, once needed */
   PAWL_ANCHOR_DEFS

@@ -181,6 +181,14 @@ static pawl_code ask_progress(const pawl_call *call, pawl_buf *out,
              err);
 }
 
+static pawl_code ask_output(const pawl_call *call, pawl_str node,
+                            pawl_buf *out, pawl_error *err) {
+  warden *w = call->services_ud;
+  const size_t from = begin_ask(w, PAWL_ASK_OUTPUT, serial_of(call));
+  pawl_wire_add_str(&w->ch.out, node);
+  return ask(w, from, NULL, out, err);
+}
+
 static pawl_code ask_new_id(const pawl_call *call, char id[37],
                             pawl_error *err) {
   warden *w = call->services_ud;
@@ -219,7 +227,7 @@ static void tell_log(const pawl_call *call, int level, const char *message,
 #define SERVICES                                                        \
   .now = ask_now, .log = tell_log, .heartbeat = ask_heartbeat,          \
   .cancelled = ask_cancelled, .attrs = ask_attrs, .visits = ask_visits, \
-  .progress = ask_progress, .new_id = ask_new_id
+  .progress = ask_progress, .output = ask_output, .new_id = ask_new_id
 static const pawl_services services = {SERVICES};
 static const pawl_services with_query = {SERVICES, .query = ask_query};
 

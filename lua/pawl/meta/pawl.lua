@@ -615,7 +615,8 @@ function Transaction:query(sql, ...) end
 ---@field due? string
 ---@field waiting_for table   what, and more by `what`; of an event: event,
 ---                           key, until, match, turned_down, and, where `match`
----                           itself failed, match_failed and error
+---                           itself failed, match_failed and error; of a time:
+---                           at, and where an event moves it event and key
 ---@field would_move table[]  what, to, and more
 ---@field may table[]         kind, id; of a suspended one "operator" first
 
@@ -1066,7 +1067,7 @@ function Engine:tally(query) end
 ---@field seq integer         its number in the instance, from 1
 ---@field type string         "step", "received", "timer", "task", "child",
 ---                           "each", "timeout"; "failed", "escalated",
----                           "refused"; "changed", "moved", "note"...;
+---                           "rescheduled", "refused"; "changed", "moved", "note"...;
 ---                           "trimmed": rows up to it are gone
 ---@field node? string
 ---@field token? integer
@@ -1895,7 +1896,8 @@ function Engine:close() end
 ---@field event? pawl.Event       what the last wait took
 ---@field tenant? string
 ---@field correlation? string
----@field output? any             in undo: what the node produced
+---@field output table<string, any>  by a node's name, what that gave when it
+---                               was passed last. In undo: what is taken back
 ---@field error? pawl.Caught      what has failed, where an `on_error` has led, and
 ---                               in `undo` of a failure
 ---@field attrs table<string, string|number|boolean|pawl.Typed>

@@ -228,13 +228,13 @@ static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
     for (int k = 0; k < h->d.state.tokens.n; k++) {
       const pawl_token *t = &h->d.state.tokens.at[k];
       const pawl_node *node = pawl_held_node_of(h, t);
+      const char *event = node ? pawl_node_listens(node) : NULL;
       pawl_str key = pawl_buf_some(&pawl_detail_of(t)->key);
-      if (t->state != PAWL_TOKEN_WAITING || !node ||
-          node->kind != PAWL_KIND_WAIT || !node->event ||
+      if (t->state != PAWL_TOKEN_WAITING || !event ||
           !pawl_detail_has(t, PAWL_DETAIL_key))
         continue;
       if (!key.at && !s->in_inbox) continue;
-      MUST(add_search(e, s, h, t->no, node->event, key, err));
+      MUST(add_search(e, s, h, t->no, event, key, err));
       MUST(begin_search(&s->at[s->n - 1], t, err));
     }
   }

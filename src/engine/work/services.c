@@ -12,6 +12,7 @@
 #include "../common/attributes.h"
 #include "../common/query.h"
 #include "../common/time.h"
+#include "outputs.h"
 #include "quota.h"
 
 /* Whose call it is. */
@@ -43,28 +44,6 @@ static void service_log(const pawl_call *call, int level, const char *message,
   pawl_buf_deinit(&b);
 }
 
-/* One statement, in the transactional step's open unit if there is one. That
- * is closed to everybody else. */
-static pawl_code ask(pawl_engine *e, const pawl_held *h, int unit,
-                     pawl_stmt stmt, const void *row, pawl_rows *rows,
-                     pawl_error *err) {
-  int at;
-
-  if (!e->unit)
-    return pawl_store_once_one(e->store, unit, stmt, row, rows, err);
-  if (e->unit->owner != h)
-    return pawl_fail(err, PAWL_MISUSE,
-                     "instance %s cannot ask the store now: a transactional "
-                     "step of another one runs",
-                     h->d.id_text);
-  MUST(pawl_store_send_one(e->store, stmt, row, &at, err));
-  pawl_store_rows(e->store, at, rows);
-  return PAWL_OK;
-}
-#define ASK(unit, stmt, rows, ...)              \
-  ask(e, h, PAWL_UNIT_##unit, PAWL_STMT_##stmt, \
-      &(const pawl_##stmt##_args){__VA_ARGS__}, rows, err)
-
 static pawl_code lease_lost(const pawl_held *h, pawl_error *err) {
   return pawl_fail_hint(
       err, PAWL_LEASE_LOST, "stop: nothing this handler does will be recorded",
@@ -78,8 +57,8 @@ static pawl_code read_latch(pawl_engine *e, const pawl_held *h, int *latch,
                             pawl_error *err) {
   pawl_rows rows;
 
-  MUST(ASK(READ, agenda_get, &rows, PAWL_SLOT_MEMBERS(h),
-           .now = pawl_store_now(e->store)));
+  MUST(PAWL_SERVICE_ASK(READ, agenda_get, &rows, PAWL_SLOT_MEMBERS(h),
+                        .now = pawl_store_now(e->store)));
   return pawl_held_is_ours(h, &rows, latch) ? PAWL_OK : lease_lost(h, err);
 }
 
@@ -90,7 +69,7 @@ static pawl_code look_for_cancel(pawl_engine *e, const pawl_held *h, int latch,
 
   *out = 0;
   if (latch == h->latch) return PAWL_OK;
-  MUST(ASK(READ, inbox_cancel, &rows, PAWL_SLOT_MEMBERS(h)));
+  MUST(PAWL_SERVICE_ASK(READ, inbox_cancel, &rows, PAWL_SLOT_MEMBERS(h)));
   *out = rows.nrows > 0;
   return PAWL_OK;
 }
@@ -105,10 +84,12 @@ static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
   /* its own row is locked: nobody can claim it, nor ask it to end */
   if (e->unit && e->unit->owner == h) return PAWL_OK;
   if (progress.at) /* a reader finds it in the instance while the step runs */
-    MUST(ASK(BATCH, instance_progress, &rows, PAWL_LEASE_MEMBERS(h),
-             .progress = progress, .visit = call->visit));
-  MUST(ASK(BATCH, agenda_heartbeat, &rows, PAWL_LEASE_MEMBERS(h),
-           .lease_us = e->config.lease_us, .now = pawl_store_now(e->store)));
+    MUST(PAWL_SERVICE_ASK(BATCH, instance_progress, &rows,
+                          PAWL_LEASE_MEMBERS(h), .progress = progress,
+                          .visit = call->visit));
+  MUST(PAWL_SERVICE_ASK(BATCH, agenda_heartbeat, &rows, PAWL_LEASE_MEMBERS(h),
+                        .lease_us = e->config.lease_us,
+                        .now = pawl_store_now(e->store)));
   if (rows.nrows) {
     const pawl_agenda_heartbeat_row row = pawl_read_agenda_heartbeat(&rows, 0);
     h->lease_until_us = row.due_at;
@@ -125,8 +106,8 @@ static pawl_code service_progress(const pawl_call *call, pawl_buf *out,
   const pawl_held *h = slot_of(call);
   pawl_rows rows;
 
-  MUST(ASK(READ, instance_progressed, &rows, PAWL_SLOT_MEMBERS(h),
-           .visit = call->visit));
+  MUST(PAWL_SERVICE_ASK(READ, instance_progressed, &rows, PAWL_SLOT_MEMBERS(h),
+                        .visit = call->visit));
   if (rows.nrows)
     pawl_buf_adds(out, pawl_read_instance_progressed(&rows, 0).progress);
   return pawl_buf_check(out, err);
@@ -200,8 +181,8 @@ static pawl_code service_visits(const pawl_call *call, int64_t *out,
   if (call->visit <= 1) return PAWL_OK; /* it came nowhere before */
   *out += count_planned(h, call);
   if (!h->d.state.visit) return PAWL_OK; /* nothing of it is stored */
-  MUST(ASK(READ, history_visits, &rows, PAWL_SLOT_MEMBERS(h),
-           .node = pawl_strz(call->node), .below = call->visit));
+  MUST(PAWL_SERVICE_ASK(READ, history_visits, &rows, PAWL_SLOT_MEMBERS(h),
+                        .node = pawl_strz(call->node), .below = call->visit));
   if (rows.nrows) {
     const pawl_history_visits_row row = pawl_read_history_visits(&rows, 0);
     const int64_t gone =
@@ -219,7 +200,7 @@ static pawl_code service_attrs(const pawl_call *call, pawl_buf *out,
   const pawl_held *h = slot_of(call);
   pawl_rows rows;
 
-  MUST(ASK(READ, attribute_list, &rows, PAWL_SLOT_MEMBERS(h)));
+  MUST(PAWL_SERVICE_ASK(READ, attribute_list, &rows, PAWL_SLOT_MEMBERS(h)));
   return pawl_attributes_add(&rows, out, err);
 }
 
@@ -258,5 +239,6 @@ const pawl_services pawl_engine_services = {
     .new_id = service_new_id,
     .visits = service_visits,
     .progress = service_progress,
+    .output = pawl_service_output,
     .query = service_query,
 };
