@@ -377,6 +377,17 @@ function shape.table(value, what)
   return copied(value, {})
 end
 
+--- Declared types; what they say is read when the graph is checked
+--- (src/value/types.h).
+function shape.types(value, what)
+  if type(value) == "string" then return shape.text(value, what) end
+  if type(value) ~= "table" then
+    must_be("a type", value, what,
+      '{ price = "number", count = "integer > 0", note = "string?" }')
+  end
+  return copied(value, {})
+end
+
 function shape.input(value, what)
   if shape.is_called(value) then return value end
   if type(value) ~= "table" then

@@ -43,6 +43,14 @@ function words.word(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
+--- The command that sends what is waited for; of a pattern the last word is
+--- open.
+function words.signal(w, id)
+  return ("`pawl signal %s%s%s`"):format((w.event:gsub("%*$", "NAME")),
+    w.key and " --key " .. words.word(w.key) or "",
+    w.key and "" or " --instance " .. id)
+end
+
 function words.mapped(list, fn)
   local out = {}
   for i, value in ipairs(list) do out[i] = fn(value) end

@@ -292,6 +292,8 @@ static void add_leaf(graph *g, int what, const char *next, char first[16]) {
       {"timer", "\"after\":60000000"},
       {"timer", "\"at\":true"},
       {"timer", "\"after\":true"},
+      {"timer",
+       "\"at\":true,\"reschedule\":{\"event\":\"e.x\",\"into\":\"m\"}"},
       {"wait", "\"event\":\"e.x\",\"key\":true,\"into\":\"got\""},
       {"wait", "\"event\":\"e.*\",\"match\":true,\"timeout\":90000000"},
       {"task", "\"task\":{\"title\":\"t\",\"due\":50000000}"},
@@ -349,12 +351,12 @@ static void blocks(graph *g, int depth, int n, const char *next,
 
   snprintf(to, sizeof to, "%s", next);
   for (int i = 0; i < n; i++) {
-    int what = pick(g->w, depth < 3 ? 20 : 14);
-    if (what == 14 || what == 15)
+    int what = pick(g->w, depth < 3 ? 21 : 15);
+    if (what == 15 || what == 16)
       add_fork(g, depth, to, first);
-    else if (what == 16)
-      add_each(g, depth, to, first);
     else if (what == 17)
+      add_each(g, depth, to, first);
+    else if (what == 18)
       add_choice(g, depth, to, first);
     else
       add_leaf(g, what, to, first);
@@ -753,8 +755,8 @@ static void check_boundaries(const pawl_decision *d) {
   }
 }
 
-static pawl_kind kind_at(const pawl_decision *d, const pawl_token *t) {
-  return d->def->nodes[pawl_def_node(d->def, t->node, strlen(t->node))].kind;
+static const pawl_node *node_at(const pawl_decision *d, const pawl_token *t) {
+  return &d->def->nodes[pawl_def_node(d->def, t->node, strlen(t->node))];
 }
 
 /* W5 */
@@ -763,10 +765,10 @@ static void check_waiting(const model *m, const pawl_decision *d) {
   for (int k = 0; k < d->state.tokens.n; k++) {
     const pawl_token *t = &d->state.tokens.at[k];
     if (t->state != PAWL_TOKEN_WAITING) continue;
-    if (kind_at(d, t) == PAWL_KIND_WAIT) {
+    if (pawl_node_listens(node_at(d, t))) {
       waits++;
       CHECK(find_thing((things *)&m->waits, t->no, -1, -2) != NULL);
-    } else if (kind_at(d, t) == PAWL_KIND_TASK) {
+    } else if (node_at(d, t)->kind == PAWL_KIND_TASK) {
       tasks++;
       CHECK(find_thing((things *)&m->tasks, t->no, t->visit, -2) != NULL);
     }

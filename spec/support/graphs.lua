@@ -181,7 +181,8 @@ end
 local function draw_timer(pen, to)
   return add(pen, "timer", { ways = single(to),
     after = pen.random:pick { 0, 1, 60, 7200 },
-    computed = pen.random:chance(30) or nil }).name
+    computed = pen.random:chance(30) or nil,
+    moved = pen.random:chance(20) and pen.random:pick(EVENTS) or nil }).name
 end
 
 local function draw_wait(pen, to)
@@ -537,7 +538,13 @@ local function duration(node, seconds)
   return ('function(ctx) return ctx.id and "%ds" end'):format(seconds)
 end
 
-function render.timer(node) return { after = duration(node, node.after) } end
+function render.timer(node)
+  return {
+    after = duration(node, node.after),
+    reschedule = node.moved and ("{ event = %q, key = \"order\", into = %q }")
+      :format(node.moved, "got_" .. node.name),
+  }
+end
 
 local KEYS = { order = q "order", handler =
   "function(ctx) return ctx.input.order end" }

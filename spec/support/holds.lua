@@ -201,7 +201,7 @@ local function check_seen(stage, one, tokens, news)
     local node = stage.nodes[one.flow][token.node]
     local want = news.wants[("%s %d"):format(id, token.no)]
     local what
-    if token.state == "waiting" and node.kind == "wait" and want then
+    if token.state == "waiting" and want then
       what = unseen_event(news, id, token, want)
     elseif token.state == "waiting" and node.kind == "each" then
       what = unseen_items(token, node)
@@ -249,6 +249,9 @@ function holds.alive(stage)
       local may
       if token.state == "active" or node.kind == "timer" then
         may = rows.agenda[id]
+        if token.state == "waiting" and node.moved then
+          may = can_move.wait(rows, id, token) and may
+        end
       else
         may = can_move[node.kind] and can_move[node.kind](rows, id, token,
           tokens, children, waits_for[one.id] or {})

@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "../value/types.h"
 #include "machine.h"
 #include "order.h"
 
@@ -215,9 +216,25 @@ static int first_token(pawl_decision *d) {
   return k;
 }
 
-static void begin(pawl_decision *d) {
-  int k = first_token(d);
+/* Who started it may not have known what it takes, as a parent or an event
+ * need not: then it fails before its first step. 1: so it does. */
+static int has_wrong_input(pawl_decision *d) {
+  pawl_str input = d->input.len ? pawl_buf_str(&d->input) : pawl_strz("{}");
+  pawl_error err;
 
+  if (!d->def->input.at ||
+      pawl_types_fit(d->def->input, input, "input", &err) == PAWL_OK)
+    return 0;
+  pawl_fail_outright(d, &err);
+  pawl_trace_verdict(d);
+  return 1;
+}
+
+static void begin(pawl_decision *d) {
+  int k;
+
+  if (has_wrong_input(d)) return;
+  k = first_token(d);
   if (k < 0) return;
   if (d->def->nodes[d->def->start].kind == PAWL_KIND_STEP)
     pawl_step_enter(d, k, d->def->start);

@@ -8,6 +8,13 @@
 
 #include "decision.h"
 
+/* What becomes of an event at one node. */
+typedef enum pawl_reception {
+  PAWL_LEFT, /* it is not taken now, or failed the node */
+  PAWL_REFUSED,
+  PAWL_RECEIVED
+} pawl_reception;
+
 typedef struct pawl_kind_rules {
   /* Token k has come to the node. *to is -1, or where it goes on at once;
    * `path` receives what people are told of the way; it may be NULL. */
@@ -23,6 +30,11 @@ typedef struct pawl_kind_rules {
   const char *letter;
   void (*take)(pawl_decision *d, int k, const pawl_node *node,
                const pawl_letter *l);
+  /* It listens, and this event is one for it, which it has not been asked
+   * about: `event` as handlers see it. `why`: an error that refused it. NULL:
+   * nothing is listened for. */
+  pawl_reception (*hear)(pawl_decision *d, int k, const pawl_node *node,
+                         const pawl_letter *l, pawl_str event, pawl_buf *why);
   /* It waits, and its time has come. */
   void (*time_out)(pawl_decision *d, int k, const pawl_node *node);
   /* Its own times are put off, before its due time is. NULL: it has none. */

@@ -53,9 +53,11 @@ void pawl_vars_set(pawl_decision *d, const char *name, pawl_str value,
 void pawl_vars_put(pawl_decision *d, pawl_str vars, pawl_buf *changes);
 /* The same; *vars gets another buffer for its own, of any text. */
 void pawl_vars_take(pawl_decision *d, pawl_buf *vars, pawl_buf *changes);
-/* May the variable that `into` names have this? PAWL_LIMIT: the variables
- * would be too large; it need not be tried again. To be asked before anything
- * follows from the output. */
+/* May the variable `into` (NULL: none), or the one that the node names, have
+ * this? PAWL_LIMIT: the variables would be too large; it need not be tried
+ * again. To be asked before anything follows from the output. */
+pawl_code pawl_value_fits(pawl_decision *d, const char *into, pawl_str output,
+                          pawl_error *err);
 pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
                            pawl_str output, pawl_error *err);
 
@@ -253,8 +255,27 @@ void pawl_times_out(pawl_decision *d, int64_t before_us, int32_t except);
 int pawl_event_key_text(pawl_str value, pawl_buf *out);
 /* The id that the event was sent with: its letter's is "source:id". */
 pawl_str pawl_event_id(const pawl_letter *l);
-/* Gives an event to every wait that takes it. 1: taken. */
+/* Gives an event to every wait that takes it, and every timer that it moves. 1:
+ * taken. */
 int pawl_event_give(pawl_decision *d, pawl_letter *letter);
+/* Token k, whose time is set, stands and listens from now on; `key` NULL: it
+ * asks for none. Listens no more. */
+void pawl_listen(pawl_decision *d, int k, const char *event,
+                 const pawl_buf *key);
+void pawl_listen_no_more(pawl_decision *d, int k);
+/* The key that a variable, or a field of the input, gives it. PAWL_SCRIPT: none
+ * that an event could have; it need not be tried again. */
+pawl_code pawl_listen_key(pawl_decision *d, const pawl_node *node,
+                          const char *name, pawl_buf *key, pawl_error *err);
+/* As it was sent, in the record of what came of it. */
+void pawl_event_note(pawl_record *r, const pawl_letter *l);
+/* What whoever asked is told, JSON: {member: value}. */
+void pawl_event_tell(pawl_decision *d, const pawl_letter *l,
+                     const char *member, pawl_str value);
+/* An error by that field of the node refuses the event at token k. */
+pawl_reception pawl_event_refuse(pawl_decision *d, int k, const pawl_letter *l,
+                                 const char *by, const pawl_error *err,
+                                 pawl_buf *why);
 
 /* ---- cancel_on.c ---- */
 

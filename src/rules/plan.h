@@ -32,7 +32,7 @@
 #define PAWL_RECORD_TYPES(X)                                              \
   X(step) X(started) X(routed) X(received) X(timer) X(task) X(child)      \
   X(each) X(timeout) X(deadline) X(failed) X(escalated) X(put_off)        \
-  X(refused) X(dropped) X(untaken) X(recovered) X(on_failure)             \
+  X(rescheduled) X(refused) X(dropped) X(untaken) X(recovered) X(on_failure)             \
   X(undone) X(undo_failed) X(compensated) X(cancelled) X(killed)          \
   X(suspended) X(resumed) X(shifted) X(retried) X(restarted) X(moved)     \
   X(changed) X(woken) X(transferred) X(note) X(deletion) X(deleted)       \

@@ -105,7 +105,7 @@ static void end_wait(pawl_decision *d, int k) {
   if (!node || !pawl_kind_of(d, node)->time_out) return;
   assert(pawl_tok(d, k)->state == PAWL_TOKEN_WAITING);
   pawl_order_note(d, k, pawl_tok(d, k)->due_us);
-  if (node->kind != PAWL_KIND_TIMER || node->host >= 0)
+  if (node->kind != PAWL_KIND_TIMER || node->host >= 0 || node->moved_by)
     d->plan.needs_latch = 1; /* rule 6 */
   pawl_kind_of(d, node)->time_out(d, k, node);
   pawl_joins_race(d);

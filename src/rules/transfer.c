@@ -6,7 +6,8 @@
  *
  *   wait     listens for the new event and key; its time counts from when it
  *            began. A key that only code can tell: asked for at the next look
- *   timer    its time counts from when it began; a new `at` is asked
+ *   timer    its time counts from when it began; a new `at` is asked. It
+ *            listens for the new event that moves it
  *   ...      and a limit that a handler said, or is to say, stays: it is asked
  *            once a visit
  *   task     stays, with its form, under the node's new name
@@ -85,25 +86,24 @@ static void transfer_marks(pawl_decision *d, const pawl_crossing *c) {
 
 /* ---- all of it ---- */
 
-/* A wait that names a variable for its key has to find one there that an event
- * could have. */
+/* What listens, and names a variable for its key, has to find one there that
+ * an event could have. */
 static void check_key(const pawl_decision *d, const pawl_token *t,
                       const pawl_node *node, pawl_str vars, pawl_buf *why) {
+  const char *name = node ? pawl_node_key(node) : NULL;
   pawl_buf key = {.alloc = why->alloc};
 
-  if (t->state != PAWL_TOKEN_WAITING || !node ||
-      node->kind != PAWL_KIND_WAIT || !node->key)
-    return;
-  if (!pawl_event_key(d, vars, node->key, &key))
+  if (t->state != PAWL_TOKEN_WAITING || !name) return;
+  if (!pawl_event_key(d, vars, name, &key))
     pawl_buf_addf(why,
-                  "wait \"%s\": its key \"%s\" is neither a text nor a number "
+                  "%s \"%s\": its key \"%s\" is neither a text nor a number "
                   "in the variables or the input",
-                  node->name, node->key);
+                  pawl_kind_name(node->kind), node->name, name);
   else if (!pawl_event_key_is_sound(pawl_buf_str(&key)))
     pawl_buf_addf(why,
-                  "wait \"%s\": its key \"%s\" is not 1 to %d bytes, none of "
+                  "%s \"%s\": its key \"%s\" is not 1 to %d bytes, none of "
                   "them zero, as events have it",
-                  node->name, node->key, PAWL_MAX_KEY);
+                  pawl_kind_name(node->kind), node->name, name, PAWL_MAX_KEY);
   if (key.failed) why->failed = 1;
   pawl_buf_deinit(&key);
 }

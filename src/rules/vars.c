@@ -51,8 +51,8 @@ void pawl_vars_set(pawl_decision *d, const char *name, pawl_str value,
 }
 
 /* With the output, of so many bytes, they would have `size`. */
-static pawl_code check_size(pawl_decision *d, const pawl_node *node,
-                            size_t output, size_t size, pawl_error *err) {
+static pawl_code check_size(pawl_decision *d, const char *into, size_t output,
+                            size_t size, pawl_error *err) {
   const size_t max = (size_t)pawl_decision_max_bytes(d);
 
   if (size <= max) return PAWL_OK;
@@ -62,7 +62,7 @@ static pawl_code check_size(pawl_decision *d, const pawl_node *node,
       err, PAWL_LIMIT, "keep large data elsewhere, and a reference to it here",
       "with \"%s\", of %zu bytes, the variables would have "
       "%zu bytes; the limit is %zu",
-      node->into, output, size, max);
+      into, output, size, max);
 }
 
 pawl_code pawl_vars_fit(pawl_decision *d, pawl_str vars, pawl_error *err) {
@@ -87,7 +87,7 @@ pawl_code pawl_output_joins(pawl_decision *d, const pawl_node *node,
   with(d, r->vars_changed ? pawl_buf_str(&r->vars) : pawl_vars_now(d),
        node->into, pawl_buf_str(&r->output), &vars);
   TRY(pawl_buf_check(&vars, err));
-  TRY(check_size(d, node, r->output.len, vars.len, err));
+  TRY(check_size(d, node->into, r->output.len, vars.len, err));
   pawl_buf_set(&r->vars, pawl_buf_str(&vars));
   r->vars_changed = 1;
   rc = pawl_buf_check(&r->vars, err);
@@ -96,22 +96,27 @@ out:
   return rc;
 }
 
-pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
-                           pawl_str output, pawl_error *err) {
+pawl_code pawl_value_fits(pawl_decision *d, const char *into, pawl_str output,
+                          pawl_error *err) {
   pawl_buf vars = {.alloc = d->alloc};
   size_t max = (size_t)pawl_decision_max_bytes(d);
   pawl_code rc = PAWL_OK;
 
-  if (!node->into || !output.at) return PAWL_OK;
+  if (!into || !output.at) return PAWL_OK;
   /* mostly this tells: an escaped character takes no more than six */
   if (!d->def->is_limited &&
-      pawl_vars_now(d).len + output.len + 6 * strlen(node->into) + 8 <= max)
+      pawl_vars_now(d).len + output.len + 6 * strlen(into) + 8 <= max)
     return PAWL_OK;
-  with(d, pawl_vars_now(d), node->into, output, &vars);
+  with(d, pawl_vars_now(d), into, output, &vars);
   TRY(pawl_buf_check(&vars, err));
   TRY(pawl_vars_bear(d, pawl_buf_str(&vars), err));
-  rc = check_size(d, node, output.len, vars.len, err);
+  rc = check_size(d, into, output.len, vars.len, err);
 out:
   pawl_buf_deinit(&vars);
   return rc;
+}
+
+pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
+                           pawl_str output, pawl_error *err) {
+  return pawl_value_fits(d, node->into, output, err);
 }

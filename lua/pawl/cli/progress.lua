@@ -13,7 +13,7 @@ end
 
 -- Outcomes that no handler took time for: a wait's event, a time that came.
 local moved = { fired = true, received = true, timeout = true,
-  overdue = true }
+  overdue = true, rescheduled = true }
 
 --- Without a time: the instance's deadline comes before it.
 local function again(t, now)
@@ -54,7 +54,8 @@ end
 
 local marks = {
   done = { "✓", "ok", "green" }, fired = { "✓", "ok", "green" },
-  received = { "✓", "ok", "green" }, undone = { "↶", "undone", "yellow" },
+  received = { "✓", "ok", "green" }, rescheduled = { "✓", "ok", "green" },
+  undone = { "↶", "undone", "yellow" },
   retry = { "↻", "again", "yellow" }, failed = { "✗", "failed", "red" },
 }
 
@@ -99,7 +100,7 @@ end
 -- What an executor does that runs it; other rows come from outside too.
 local deeds = { step = true, failed = true, timer = true, received = true,
   timeout = true, task = true, child = true, each = true, undone = true,
-  undo_failed = true, recovered = true }
+  undo_failed = true, recovered = true, rescheduled = true }
 
 --- Is this row of the history what somebody did who runs the instance?
 function progress.is_deed(entry) return deeds[entry.type] or false end

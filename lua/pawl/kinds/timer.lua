@@ -1,4 +1,5 @@
 --- timer: waits until a time has come.
+local problem = require "pawl.problem"
 local shape = require "pawl.shape"
 local words = require "pawl.words"
 
@@ -7,16 +8,42 @@ local words = require "pawl.words"
 ---                              waits: this or `at`
 ---@field at? fun(ctx: pawl.Ctx): number|string  until when: seconds since
 ---                              1970, or UTC as text
+---@field reschedule? string|pawl.Reschedule  the event that has its time worked
+---                              out anew while it stands: a name, a pattern,
+---                              or `{ event=, key=, into= }`
 ---@field next? string  a node
+
+---@class pawl.Reschedule
+---@field event string  "timer.moved", or a pattern: "timer.*"
+---@field key? string   what the event's key must equal: a name in variables or
+---                     input
+---@field into? string  the variable that takes the event's data
 
 ---@class pawl.Workflow
 ---@field timer fun(self: pawl.Workflow, name: string, options: pawl.TimerOptions): pawl.Workflow
+
+local RESCHEDULE = {
+  event = shape.pattern, key = shape.name, into = shape.name,
+}
+
+local function is_reschedule(value, what)
+  local example = 'reschedule = { event = "timer.moved", into = "when" }'
+  if type(value) == "string" then value = { event = value } end
+  if type(value) ~= "table" then
+    problem.fail(example, "%s must be an event or a table, not %s", what,
+      problem.given(value))
+  end
+  local given = shape.read(value, RESCHEDULE, what)
+  if not given.event then problem.fail(example, "%s has no 'event'", what) end
+  return given
+end
 
 ---@type pawl.Kind
 return {
   fields = {
     after = shape.asked_duration,
     at = shape.handler,
+    reschedule = is_reschedule,
     next = shape.single_next,
   },
   follows = true,
@@ -24,9 +51,14 @@ return {
   waits_for = "time",
   mermaid = { "([", "])" },
   dot = "oval",
+  detail = function(node)
+    return node.reschedule and "moved by " .. node.reschedule.event
+  end,
   sentence = function(data, token, w)
-    if not w.at then return "it waits for its time." end
-    return ("it waits until %s%s."):format(words.when(data, w.at),
-      words.goes(words.way_of(token, "time").to))
+    local by = w.event and (" %s has its time worked out anew."):format(
+      words.signal(w, data.id)) or ""
+    if not w.at then return "it waits for its time." .. by end
+    return ("it waits until %s%s.%s"):format(words.when(data, w.at),
+      words.goes(words.way_of(token, "time").to), by)
   end,
 }

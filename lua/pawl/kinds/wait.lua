@@ -13,6 +13,8 @@ local words = require "pawl.words"
 ---@field answer? fun(event: pawl.Event, ctx: pawl.Ctx): any  what who asked by
 ---                              engine:ask is told as this wait takes the
 ---                              event; an error refuses it, and the wait goes on
+---@field accepts? pawl.Types  what the event's data must be: one that is not is
+---                              refused, and the wait goes on
 ---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
 ---                              it waits; without a `timeout` transition it
 ---                              then fails with that code
@@ -28,13 +30,6 @@ local words = require "pawl.words"
 
 ---@class pawl.Workflow
 ---@field wait fun(self: pawl.Workflow, name: string, options: pawl.WaitOptions): pawl.Workflow
-
---- The command that would do it; of a pattern the last word is open.
-local function signal_command(w, id)
-  return ("`pawl signal %s%s%s`"):format((w.event:gsub("%*$", "NAME")),
-    w.key and " --key " .. words.word(w.key) or "",
-    w.key and "" or " --instance " .. id)
-end
 
 local function judged(w)
   local failed = w.match_failed or 0
@@ -60,6 +55,7 @@ return {
     key = shape.event_key,
     match = shape.handler,
     answer = shape.handler,
+    accepts = shape.types,
     timeout = shape.asked_limit,
     into = shape.name,
     undo = shape.handler,
@@ -82,7 +78,7 @@ return {
       words.quoted(w.event),
       w.key and " with the key " .. words.quoted(w.key) or "",
       w.match and ", if its `match` agrees" or "",
-      signal_command(w, data.id), to and " to " .. words.quoted(to) or "")
+      words.signal(w, data.id), to and " to " .. words.quoted(to) or "")
     return text .. judged(w) .. words.timeout_of(data, token)
   end,
 }

@@ -244,10 +244,6 @@ static void for_worker(const token_view *v, pawl_object *o) {
   if (k >= 0) pawl_member_columns(o, &v->f->at[REASONS], k, "error");
 }
 
-static void for_time(const token_view *v, pawl_object *o) {
-  pawl_member_time(o, "at", v->t->due_us);
-}
-
 /* Which event: as it stands in the store, or in the graph while the row is
  * not there. */
 static void member_event(const token_view *v, pawl_object *o) {
@@ -258,8 +254,13 @@ static void member_event(const token_view *v, pawl_object *o) {
     pawl_member_columns(o, r, k, "event=pattern key");
     return;
   }
-  pawl_member_textz(o, "event", v->node->event ? v->node->event : "");
+  pawl_member_textz(o, "event", pawl_node_listens(v->node));
   pawl_member_null(o, "key");
+}
+
+static void for_time(const token_view *v, pawl_object *o) {
+  pawl_member_time(o, "at", v->t->due_us);
+  if (v->node->moved_by) member_event(v, o);
 }
 
 /* When its `timeout` ends it; 0: never. A task is looked at earlier too, when

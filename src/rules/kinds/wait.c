@@ -1,6 +1,7 @@
 /* Waits: a token stands until an event comes for it. */
 
 #include "../../value/json.h"
+#include "../../value/types.h"
 #include "../asked.h"
 #include "../machine.h"
 #include "../order.h"
@@ -12,7 +13,8 @@ static pawl_code check_key(const pawl_decision *d, const pawl_node *node,
                            pawl_str key, pawl_error *err) {
   if (pawl_event_key_is_sound(key)) return PAWL_OK;
   d->result->no_retry = 1;
-  pawl_fail(err, PAWL_SCRIPT, "wait \"%s\": its key %s", node->name,
+  pawl_fail(err, PAWL_SCRIPT, "%s \"%s\": its key %s",
+            pawl_kind_name(node->kind), node->name,
             !key.len                  ? "is empty"
             : key.len <= PAWL_MAX_KEY ? "holds a zero byte"
                                       : "is too long");
@@ -21,23 +23,27 @@ static pawl_code check_key(const pawl_decision *d, const pawl_node *node,
   return PAWL_SCRIPT;
 }
 
+pawl_code pawl_listen_key(pawl_decision *d, const pawl_node *node,
+                          const char *name, pawl_buf *key, pawl_error *err) {
+  int found = pawl_event_key(d, pawl_vars_now(d), name, key);
+
+  MUST(pawl_buf_check(key, err));
+  if (found) return check_key(d, node, pawl_buf_str(key), err);
+  d->result->no_retry = 1;
+  pawl_fail(err, PAWL_SCRIPT,
+            "%s \"%s\": its key \"%s\" is neither a text nor a number in the "
+            "variables or the input",
+            pawl_kind_name(node->kind), node->name, name);
+  pawl_error_hint(err, "set ctx.vars[\"%s\"] before it", name);
+  return PAWL_SCRIPT;
+}
+
 /* The key this wait asks for, as text. *has 0: it has none. */
 static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
                           pawl_buf *key, int *has, pawl_error *err) {
   *has = node->has_key || node->key;
   if (!*has) return PAWL_OK;
-  if (node->key) {
-    int found = pawl_event_key(d, pawl_vars_now(d), node->key, key);
-    MUST(pawl_buf_check(key, err));
-    if (found) return check_key(d, node, pawl_buf_str(key), err);
-    d->result->no_retry = 1;
-    pawl_fail(err, PAWL_SCRIPT,
-              "wait \"%s\": its key \"%s\" is neither a text nor a number in "
-              "the variables or the input",
-              node->name, node->key);
-    pawl_error_hint(err, "set ctx.vars[\"%s\"] before it", node->key);
-    return PAWL_SCRIPT;
-  }
+  if (node->key) return pawl_listen_key(d, node, node->key, key, err);
   MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_KEY, err));
   if (d->result->has_output &&
       pawl_event_key_text(pawl_buf_str(&d->result->output), key))
@@ -50,9 +56,8 @@ static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
 
 /* ---- listening ---- */
 
-/* The token, whose time is set, listens from now on; `key` NULL: for any. */
-static void subscribe(pawl_decision *d, int k, const pawl_node *node,
-                      const pawl_buf *key) {
+void pawl_listen(pawl_decision *d, int k, const char *event,
+                 const pawl_buf *key) {
   pawl_token *t = pawl_tok(d, k);
 
   t->state = PAWL_TOKEN_WAITING;
@@ -62,11 +67,16 @@ static void subscribe(pawl_decision *d, int k, const pawl_node *node,
                   key ? pawl_buf_str(key) : pawl_strz(NULL));
   pawl_asked_clear(t);
   pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_SUBSCRIBE, t->no);
-  pawl_buf_addz(&f->name, node->event);
+  pawl_buf_addz(&f->name, event);
   f->has_key = key != NULL;
   if (key) pawl_buf_adds(&f->key, pawl_buf_str(key));
   f->at_us = t->due_us;
   pawl_look_again(d); /* rule 5: write, commit, then look */
+}
+
+void pawl_listen_no_more(pawl_decision *d, int k) {
+  pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_key);
+  pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE, pawl_tok(d, k)->no);
 }
 
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
@@ -85,7 +95,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   since = pawl_detail_of(t)->since; /* it waited in another version */
   pawl_detail_drop(t, PAWL_DETAIL_since);
   pawl_wait_until(t, since ? since : pawl_decision_now(d), limit_us);
-  subscribe(d, k, node, has ? &key : NULL);
+  pawl_listen(d, k, node->event, has ? &key : NULL);
 out:
   pawl_buf_deinit(&key);
   return rc;
@@ -105,7 +115,7 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
   if (!node->has_key) {
     if (node->key) (void)pawl_event_key(d, pawl_vars_now(d), node->key, &key);
     if (key.failed) d->plan.failed = 1;
-    subscribe(d, k, node, node->key ? &key : NULL);
+    pawl_listen(d, k, node->event, node->key ? &key : NULL);
   } else {
     t->state = PAWL_TOKEN_ACTIVE;
     t->due_us = 0;
@@ -172,7 +182,7 @@ static int asks_match(pawl_decision *d, int k, const pawl_node *node,
 }
 
 /* As it was sent, beside what it changed: {"event":{"id","source","key"}}. */
-static void note_event(pawl_record *r, const pawl_letter *l) {
+void pawl_event_note(pawl_record *r, const pawl_letter *l) {
   pawl_buf *out = &r->changes;
   pawl_object o;
 
@@ -191,8 +201,8 @@ static void note_event(pawl_record *r, const pawl_letter *l) {
 }
 
 /* What whoever asked is told: who asks is no other source. */
-static void tell_asker(pawl_decision *d, const pawl_letter *l,
-                       const char *member, pawl_str value) {
+void pawl_event_tell(pawl_decision *d, const pawl_letter *l,
+                     const char *member, pawl_str value) {
   pawl_buf told = {.alloc = d->alloc};
   pawl_object o;
 
@@ -205,48 +215,42 @@ static void tell_asker(pawl_decision *d, const pawl_letter *l,
   pawl_buf_deinit(&told);
 }
 
-/* What becomes of an event at one wait. */
-typedef enum reception {
-  LEFT, /* it is not taken now, or failed the wait */
-  REFUSED,
-  RECEIVED
-} reception;
-
-/* An error in `answer` refuses the event: the wait goes on, and is not asked
- * again. One of a limit is the wait's, and one that passes nobody's: the event
- * stays for when it is tried again. `why`: of the last refusal. */
-static reception refuse(pawl_decision *d, int k, const pawl_letter *l,
-                        const pawl_error *err, pawl_buf *why) {
+/* The wait goes on, and is not asked again. An error of a limit is the wait's,
+ * and one that passes nobody's: the event stays for when it is tried again.
+ * `why`: of the last refusal. */
+pawl_reception pawl_event_refuse(pawl_decision *d, int k, const pawl_letter *l,
+                                 const char *by, const pawl_error *err,
+                                 pawl_buf *why) {
   pawl_record *r;
 
   if (is_over_limit(d, err) || pawl_failure_passes(err) != PAWL_PASSES_NOT) {
     pawl_fail_token(d, k, err, 0);
-    return LEFT;
+    return PAWL_LEFT;
   }
   pawl_asked_add(pawl_tok(d, k), pawl_buf_str(&l->event_id));
   r = pawl_token_record(d, k, "refused");
-  pawl_buf_addf(&r->text, "`answer` refused event \"%s\"",
+  pawl_buf_addf(&r->text, "`%s` refused event \"%s\"", by,
                 l->name.len ? l->name.at : "");
   pawl_plan_error(&r->error, err, d->result);
-  note_event(r, l);
+  pawl_event_note(r, l);
   pawl_buf_set(why, pawl_buf_str(&r->error));
-  return REFUSED;
+  return PAWL_REFUSED;
 }
 
-static reception ask_answer(pawl_decision *d, int k, const pawl_node *node,
-                            const pawl_letter *l, pawl_str event,
-                            pawl_buf *why) {
+static pawl_reception ask_answer(pawl_decision *d, int k,
+                                 const pawl_node *node, const pawl_letter *l,
+                                 pawl_str event, pawl_buf *why) {
   pawl_str none = {0};
   pawl_error err = {0};
 
-  if (!node->has_answer) return RECEIVED;
+  if (!node->has_answer) return PAWL_RECEIVED;
   if (pawl_run_handler_on(d, k, node, PAWL_HANDLER_ANSWER, event, none,
                           &err) != PAWL_OK)
-    return refuse(d, k, l, &err, why);
-  tell_asker(d, l, "value",
-             d->result->has_output ? pawl_buf_str(&d->result->output)
-                                   : pawl_strz("null"));
-  return RECEIVED;
+    return pawl_event_refuse(d, k, l, "answer", &err, why);
+  pawl_event_tell(d, l, "value",
+                  d->result->has_output ? pawl_buf_str(&d->result->output)
+                                        : pawl_strz("null"));
+  return PAWL_RECEIVED;
 }
 
 /* Its row's index in the plan. */
@@ -259,7 +263,7 @@ static int record_event(pawl_decision *d, int k, const pawl_node *node,
   if (node->nnext > 1) pawl_buf_addz(&r->transition, "received");
   r->due_us = pawl_tok(d, k)->due_us;
   pawl_take_output(d, node, r, data);
-  note_event(r, l);
+  pawl_event_note(r, l);
   return d->plan.nrecords - 1;
 }
 
@@ -281,32 +285,48 @@ static int received(pawl_decision *d, int k, const pawl_node *node) {
 }
 
 /* `why`: it was refused. */
-static reception receive(pawl_decision *d, int k, const pawl_node *node,
-                         const pawl_letter *l, pawl_str event, pawl_buf *why) {
+static pawl_reception receive(pawl_decision *d, int k, const pawl_node *node,
+                              const pawl_letter *l, pawl_str event,
+                              pawl_buf *why) {
   pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
   int to = pawl_node_next(node, "", 0);
   pawl_error err = {0};
 
   if (pawl_output_fits(d, node, data, &err) != PAWL_OK) {
     pawl_fail_token(d, k, &err, 0);
-    return RECEIVED;
+    return PAWL_RECEIVED;
   }
   if (pawl_spend(d, PAWL_QUOTA_EVENTS, 1, &err) != PAWL_OK) {
     pawl_fail_token(d, k, &err, 0);
-    return LEFT;
+    return PAWL_LEFT;
   }
-  const reception how = ask_answer(d, k, node, l, event, why);
-  if (how != RECEIVED) return how;
+  const pawl_reception how = ask_answer(d, k, node, l, event, why);
+  if (how != PAWL_RECEIVED) return how;
   if (to < 0) to = pawl_node_next(node, "received", 8);
   const int record = record_event(d, k, node, l, data);
   k = received(d, k, node);
-  if (k < 0) return RECEIVED;
+  if (k < 0) return PAWL_RECEIVED;
   pawl_buf_set(&pawl_tok(d, k)->event, event);
   d->plan.outcome = "received";
   pawl_order_note(d, k, l->received_us);
   pawl_leave_by(d, k, to, record);
   pawl_trace_wait(d, k, node);
-  return RECEIVED;
+  return PAWL_RECEIVED;
+}
+
+static pawl_reception hear(pawl_decision *d, int k, const pawl_node *node,
+                           const pawl_letter *l, pawl_str event,
+                           pawl_buf *why) {
+  pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
+  pawl_error err = {0};
+
+  if (node->accepts.at &&
+      pawl_types_fit(node->accepts, data, "data", &err) != PAWL_OK) {
+    pawl_said_clear(d->result); /* of whoever failed before */
+    return pawl_event_refuse(d, k, l, "accepts", &err, why);
+  }
+  if (!asks_match(d, k, node, l, event)) return PAWL_LEFT;
+  return receive(d, k, node, l, event, why);
 }
 
 /* What a look has found for it is news, once: to know this of every other one
@@ -329,16 +349,18 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
     if (pawl_is_over(d)) break;
     if (t->state != PAWL_TOKEN_WAITING || t->blind) continue;
     const pawl_node *node = pawl_tok_node(d, k);
-    if (!node || node->kind != PAWL_KIND_WAIT ||
-        !pawl_event_matches(node->event, pawl_buf_str(&l->name)) ||
+    const char *listens = node ? pawl_node_listens(node) : NULL;
+    if (!listens || !pawl_event_matches(listens, pawl_buf_str(&l->name)) ||
         (t->due_us && l->received_us > t->due_us) ||
         !pawl_event_fits(l, pawl_buf_some(&pawl_detail_of(t)->key)) ||
-        was_asked(t, l) || !asks_match(d, k, node, l, pawl_buf_str(&event)))
+        was_asked(t, l))
       continue;
-    received |= receive(d, k, node, l, pawl_buf_str(&event), &why) == RECEIVED;
+    received |=
+        pawl_kind_of(d, node)->hear(d, k, node, l, pawl_buf_str(&event),
+                                    &why) == PAWL_RECEIVED;
   }
   /* whom nobody has taken, and somebody refused, is done with */
-  if (!received && why.len) tell_asker(d, l, "error", pawl_buf_str(&why));
+  if (!received && why.len) pawl_event_tell(d, l, "error", pawl_buf_str(&why));
   received |= why.len > 0;
   if (event.failed || why.failed) d->plan.failed = 1;
   pawl_buf_deinit(&event);
@@ -348,6 +370,7 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
 
 const pawl_kind_rules pawl_kind_wait = {.enter = enter,
                                         .stop = stop,
+                                        .hear = hear,
                                         .time_out = pawl_time_out,
                                         .transfer = transfer,
                                         .gives = 1};

@@ -1,0 +1,281 @@
+-- Timers that an event moves while they stand.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local tmp = require "spec.support.tmp"
+
+local function moved(more, version)
+  local flow = pawl.workflow { code = "t.moved", version = version }
+  local options = {
+    at = function(ctx) return ctx.vars.when or ctx.input.when end,
+    reschedule = { event = "timer.moved", into = "when" },
+  }
+  for name, value in pairs(more or {}) do options[name] = value or nil end
+  flow:timer("t", options)
+  flow:finish "z"
+  return flow
+end
+
+kit.describe("a timer that an event moves", function(backend)
+  local engine, clock, url
+
+  local function begun(flow, input)
+    engine, clock, url = backend.fresh()
+    assert(engine:load(flow or moved()))
+    input = input or { when = clock:now() + 3600 }
+    local id = assert(engine:start("t.moved", input))
+    assert(engine:run())
+    return id
+  end
+
+  local function move(id, seconds, event)
+    return assert(engine:signal { name = "timer.moved", instance = id,
+      id = event, data = clock:now() + seconds })
+  end
+
+  local function due_in(seconds)
+    assert(engine:run())
+    assert.equal(clock:now() + seconds, assert(engine:next_due()))
+  end
+
+  it("is due when that says, sooner or later", function()
+    local id = begun()
+    move(id, 7200)
+    due_in(7200)
+    move(id, 60)
+    due_in(60)
+    assert.equal(clock:now() + 60, assert(engine:get(id)).variables.when)
+    clock:advance(59)
+    assert(engine:run())
+    assert.equal("waiting", kit.status(engine, id))
+    clock:advance(1)
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal("started t, rescheduled t, rescheduled t, timer t",
+      kit.trail(engine, id))
+    assert.equal(0, kit.count(backend, url, "subscription"))
+  end)
+
+  it("fires at once where that has passed", function()
+    local id = begun()
+    move(id, -5)
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("is moved by what came before it stood", function()
+    engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.moved" }
+    flow:step("a", { run = function() end })
+    flow:timer("u", { after = "1h" })
+    flow:timer("t", { after = "1h", reschedule = "timer.moved" })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.moved")
+    move(id, 0)
+    due_in(3600)
+    clock:advance "50m"
+    move(id, 0) -- for that which listens: the one behind this
+    assert(engine:run())
+    clock:advance "10m"
+    -- both lay there: it begins no earlier than it does
+    due_in(3600)
+    assert.equal("t", assert(engine:get(id)).node)
+  end)
+
+  it("is moved by what comes as it is due, and not by what comes later",
+    function()
+      local id = begun()
+      clock:advance "1h"
+      move(id, 100)
+      due_in(100)
+      clock:advance(100.000001)
+      move(id, 100)
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id))
+      local rows = assert(engine:history(id, { type = "untaken" }))
+      assert.equal(1, #rows)
+    end)
+
+  it("takes what is asked twice once, and of several the last", function()
+    local id = begun()
+    move(id, 500, "one")
+    clock:advance(1)
+    move(id, 900, "one")
+    due_in(499)
+    move(id, 200)
+    move(id, 300)
+    due_in(300)
+    assert.equal(3, #assert(engine:history(id, { type = "rescheduled" })))
+  end)
+
+  it("is found by its key, though that was sent before", function()
+    local flow = moved { reschedule = { event = "timer.*", key = "order",
+      into = "when" } }
+    local id = begun(flow, { when = 0, order = "17" })
+    assert.equal("completed", kit.status(engine, id))
+    local when = clock:now() + 900
+    assert(engine:signal { name = "timer.moved", key = "17", data = when })
+    assert(engine:signal { name = "timer.moved", key = "18",
+      data = clock:now() })
+    id = assert(engine:start("t.moved", { when = clock:now() + 60,
+      order = "17" }))
+    due_in(900)
+    assert.equal(1, assert(engine:signal { name = "timer.set", key = "17",
+      data = clock:now() + 5 }))
+    due_in(5)
+    id = begun(flow, { when = 1 })
+    local err = assert(engine:get(id)).error
+    assert.matches('timer "t": its key "order" is neither', err.message, 1,
+      true)
+  end)
+
+  it("begins again as the event was received, where it lasts so long",
+    function()
+      local id = begun(moved { at = false, reschedule = "seen",
+        after = function(ctx) return ctx.event and "10m" or "1h" end })
+      clock:advance "59m"
+      assert(engine:signal { name = "seen", instance = id })
+      clock:advance "1m" -- it is looked at late
+      due_in(540)
+      clock:advance "9m"
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id))
+    end)
+
+  it("stays as it was where no time comes of it", function()
+    local id = begun()
+    for _, wrong in ipairs { "soon", { 1 } } do
+      assert(engine:signal { name = "timer.moved", instance = id,
+        data = wrong })
+    end
+    due_in(3600)
+    assert.is_nil(assert(engine:get(id)).variables.when)
+    local rows = assert(engine:history(id, { type = "refused" }))
+    assert.equal(2, #rows)
+    assert.equal('`at` refused event "timer.moved"', rows[1].text)
+    assert.equal("value", rows[1].error.code)
+    local _, err = engine:ask(id, "timer.moved", "soon", { event = "1",
+      timeout = 0 })
+    assert.equal("timeout", err.code)
+    assert(engine:run())
+    _, err = engine:ask(id, "timer.moved", "soon", { event = "1" })
+    assert.equal("value", err.code)
+    move(id, 60)
+    due_in(60)
+  end)
+
+  it("is moved by whoever takes over from a worker that died", function()
+    local id = begun()
+    move(id, 7200)
+    kit.claim(kit.store(url, clock), id)
+    clock:advance(31)
+    due_in(7169)
+    assert.equal("started t, recovered t, rescheduled t",
+      kit.trail(engine, id))
+  end)
+
+  it("can be woken, suspended and put off as any other", function()
+    local id = begun()
+    move(id, 7200)
+    due_in(7200)
+    assert(engine:suspend(id))
+    move(id, 100)
+    clock:advance(50)
+    assert(engine:resume(id, { shift = true }))
+    due_in(50)
+    assert(engine:wake(id))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("is one of those in an instance that are moved together", function()
+    local flow = pawl.workflow { code = "t.moved" }
+    flow:fork("f", { next = { "t", "u", "v" } })
+    flow:timer("t", { after = "1h", reschedule = "busy", next = "j" })
+    flow:timer("u", { after = "2h", reschedule = "busy", next = "j" })
+    flow:timer("v", { after = "3h", next = "j" })
+    flow:join "j"
+    local id = begun(flow, {})
+    clock:advance "30m"
+    assert(engine:signal { name = "busy", instance = id })
+    due_in(3600)
+    clock:advance "1h"
+    due_in(3600)
+    clock:advance "1h"
+    due_in(1800)
+    clock:advance "30m"
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
+  it("listens for what another version names", function()
+    local id = begun(moved({ at = false, after = "1h" }, 1))
+    assert(engine:load(moved({ at = false, after = "2h",
+      reschedule = "timer.set" }, 2)))
+    assert(engine:load(moved({ at = false, after = "2h", reschedule = false },
+      3)))
+    assert(engine:load(moved({ reschedule = { event = "timer.set",
+      key = "none", into = "when" } }, 4)))
+    assert(engine.workflows:transfer("t.moved", 1, 2))
+    due_in(7200)
+    clock:advance "1h"
+    move(id, 1)
+    due_in(3600)
+    assert(engine:signal { name = "timer.set", instance = id })
+    due_in(7200)
+    assert(engine.workflows:transfer("t.moved", 2, 3))
+    assert(engine:run())
+    assert.equal(0, kit.count(backend, url, "subscription"))
+    local _, refused = assert(engine.workflows:transfer("t.moved", 3, 4))
+    assert.equal(1, #refused)
+    due_in(7200)
+  end)
+
+  it("is told of as such", function()
+    local id = begun()
+    local why = assert(engine:explain(id)).tokens[1].waiting_for
+    assert.equal("time", why.what)
+    assert.equal("timer.moved", why.event)
+    local text = table.concat(assert(engine:explain(id)).sentences, "\n")
+    assert.matches("`pawl signal timer.moved --instance " .. id
+      .. "` has its time worked out anew.", text, 1, true)
+  end)
+end)
+
+describe("a timer that an event moves", function()
+  it("says what does in words that are known", function()
+    local function refused(reschedule, message)
+      local ok, err = pcall(moved, { reschedule = reschedule })
+      assert.is_false(ok)
+      assert.equal(message, err.message)
+      return err.hint
+    end
+    refused(7, "'reschedule' of timer \"t\" must be an event or a table, "
+      .. "not an integer")
+    refused({ into = "x" }, "'reschedule' of timer \"t\" has no 'event'")
+    assert.equal("did you mean 'into'?", refused({ event = "a", inot = "x" },
+      "unknown field 'inot' of 'reschedule' of timer \"t\""))
+  end)
+
+  for _, level in ipairs { "limited", "isolated" } do
+    it("may be one of a script that is " .. level, function()
+      local engine = assert(pawl.open(":memory:", { trust = level }))
+      assert(engine:load(tmp.file("flow.lua", [[
+        local pawl = require "pawl"
+        local flow = pawl.workflow { code = "mod.moved" }
+        flow:timer("t", {
+          after = function(ctx) return ctx.vars.n or "1h" end,
+          reschedule = { event = "moved", into = "n" },
+        })
+        return flow]])))
+      local id = assert(engine:start "mod.moved")
+      assert(engine:run())
+      assert(engine:signal { name = "moved", instance = id, data = "oops" })
+      assert(engine:run())
+      assert.equal("waiting", assert(engine:get(id)).status)
+      assert(engine:signal { name = "moved", instance = id, data = 0 })
+      assert(engine:run())
+      assert.equal("completed", assert(engine:get(id)).status)
+      engine:close()
+    end)
+  end
+end)
