@@ -144,6 +144,7 @@ local WORKFLOW = {
   start = shape.name,
   name = shape.text,
   description = shape.text,
+  input = shape.types,
   bundle = is_bundle,
   retry = shape.retry,
   timeout = shape.limit,
@@ -298,6 +299,7 @@ function mt.definition(object)
     version = options.version,
     name = options.name,
     description = options.description,
+    input = options.input,
     start = options.start or nodes[1].name,
     deadline = options.deadline,
     busy_limit = options.busy_limit,
@@ -351,6 +353,10 @@ end
 ---@field emit? string   the type of the event that tells of it
 ---@field start? string  the code of the workflow that is started with the same
 
+--- Declared types of JSON: "string", "integer > 0", "one of a, b", "number?",
+--- "string[]", { name = type, ... } or { type }; see docs/workflows.md.
+---@alias pawl.Types string|table
+
 ---@alias pawl.EventRules string|pawl.EventRule|(string|pawl.EventRule)[]
 
 ---@class pawl.WorkflowOptions
@@ -361,6 +367,7 @@ end
 ---@field start? string        where it begins; default: the node written first
 ---@field name? string
 ---@field description? string
+---@field input? pawl.Types    what it is to be started with
 ---@field bundle? string[]     modules stored with the workflow
 ---@field retry? table|integer|false  for steps that say nothing themselves
 ---@field timeout? number|string      the same

@@ -125,6 +125,19 @@ local function durability_of(graph)
   return words[1] and table.concat(words, ", ")
 end
 
+--- Declared types, in a line: "{ count: integer > 0, lines: [{ sku: string }] }".
+local function types_of(types)
+  if type(types) ~= "table" then return types end
+  if types[1] then return "[" .. types_of(types[1]) .. "]" end
+  local names = {}
+  for name in pairs(types) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    names[i] = ("%s: %s"):format(name, types_of(types[name]))
+  end
+  return "{ " .. table.concat(names, ", ") .. " }"
+end
+
 local function counts(object)
   local words, names = {}, {}
   for name in pairs(object) do names[#names + 1] = name end
@@ -157,6 +170,7 @@ local function show_workflow(flow)
   show_grants(flow)
   line("revision", flow.revision .. (flow.current and "" or ", an older one"))
   line("sha256", flow.sha256)
+  line("input", types_of(flow.graph.input))
   line("nodes", tostring(#flow.graph.nodes))
   line("durability", durability_of(flow.graph))
   line("source", flow.source and ("%d bytes: --source writes them"):format(

@@ -127,6 +127,8 @@ static pawl_code prepare(pawl_engine *e, pawl_starting *s, pawl_str text,
   MUST(pawl_start_check_reuse(o, err));
   *asked = o->version;
   MUST(pawl_start_version(e, s->code, o, err));
+  if (!s->origin)
+    MUST(pawl_start_check_input(e, s->code, o->version, s->input, err));
   return pawl_start_id(e, s->code, o, err);
 }
 

@@ -90,6 +90,11 @@ pawl_code pawl_start_tenant(const pawl_engine *e, const pawl_origin *origin,
  * to fill in. PAWL_NOTFOUND: nobody knows the one that o has. */
 pawl_code pawl_start_version(pawl_engine *e, const char *code,
                              pawl_start_options *o, pawl_error *err);
+/* PAWL_VALUE: the input is not what this version, if it is loaded here, takes.
+ * Else the instance fails as it begins. */
+pawl_code pawl_start_check_input(const pawl_engine *e, const char *code,
+                                 int64_t version, pawl_str input,
+                                 pawl_error *err);
 /* With a key the home is the key's, so that both starts meet in one
  * shard, where the index makes them one. */
 pawl_code pawl_start_id(pawl_engine *e, const char *code,

@@ -82,6 +82,7 @@ static pawl_code check_item(many *m, item *it, pawl_start_options *o,
                             pawl_error *err) {
   MUST(read_item(m, it, o, err));
   MUST(pawl_start_check_size(m->e, o, it->input, err));
+  MUST(pawl_start_check_input(m->e, m->code, m->head.version, it->input, err));
   MUST(pawl_start_check_reuse(o, err));
   /* what the store would refuse later is found now */
   MUST(pawl_start_attributes(m->e, o, 0, 1, &m->scratch, err));

@@ -7,6 +7,7 @@
 
 #include "../../base/sha256.h"
 #include "../../value/options.h"
+#include "../../value/types.h"
 #include "../common/sortable.h"
 #include "../common/tenant.h"
 #include "../common/time.h"
@@ -114,6 +115,17 @@ pawl_code pawl_start_version(pawl_engine *e, const char *code,
   if (def) o->version = def->version;
   return def || !o->version ? PAWL_OK
                             : check_version(e, code, o->version, err);
+}
+
+pawl_code pawl_start_check_input(const pawl_engine *e, const char *code,
+                                 int64_t version, pawl_str input,
+                                 pawl_error *err) {
+  const pawl_def *def =
+      pawl_registry_find(e->registry, code, strlen(code), version, NULL);
+  if (!def || !def->input.at) return PAWL_OK;
+  pawl_code rc = pawl_types_fit(def->input, input, "input", err);
+  if (rc != PAWL_OK) pawl_error_prefix(err, "workflow \"%s\"", code);
+  return rc;
 }
 
 void pawl_start_digest(const char *code, const pawl_start_options *o,

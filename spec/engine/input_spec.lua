@@ -1,0 +1,157 @@
+-- Declared input: refused where it is given, or as an instance begins.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+local tmp = require "spec.support.tmp"
+
+local TYPES = { price = "number >= 0", count = "integer > 0",
+  note = "string?" }
+local GOOD = { price = 1.5, count = 2 }
+
+local function typed(options, types)
+  local flow = pawl.workflow { code = options and options.code or "t.typed",
+    input = types or TYPES, trigger = options and options.trigger,
+    version = options and options.version }
+  flow:step("a", { run = function(ctx) ctx.vars.count = ctx.input.count end })
+  flow:finish("z", { output = function(ctx) return ctx.vars.count end })
+  return flow
+end
+
+kit.describe("a declared input", function(backend)
+  it("is refused with its path, before anything is stored", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(typed()))
+    for _, wrong in ipairs {
+      { { price = 1, count = 0 }, "input.count",
+        "input.count: expected integer > 0, found 0" },
+      { { count = 1 }, "input.price",
+        "input.price: expected number >= 0, found nothing" },
+      { { price = 1, count = 1, noet = "x" }, "input",
+        'input has no "noet"' },
+      { "text", "input", 'input: expected an object, found "text"' },
+    } do
+      local id, err = engine:start("t.typed", wrong[1])
+      assert.is_nil(id)
+      assert.equal("value", err.code)
+      assert.equal(wrong[2], err.where)
+      assert.equal('workflow "t.typed": ' .. wrong[3], err.message)
+    end
+    assert.equal("value", select(2, engine:start "t.typed").code)
+    local ids, err = engine:start_many("t.typed", { { input = GOOD },
+      { input = { price = -1, count = 1 } } })
+    assert.is_nil(ids)
+    assert.equal('item 2: workflow "t.typed": input.price: expected number '
+      .. ">= 0, found -1", err.message)
+    assert.equal(0, kit.count(backend, url, "instance"))
+    local id = assert(engine:start("t.typed", GOOD))
+    assert(engine:start_many("t.typed", { { input = GOOD } }))
+    assert(engine:run())
+    assert.equal(2, assert(engine:get(id)).output)
+  end)
+
+  it("is looked at as it begins, whoever has started it", function()
+    local engine, clock, url = backend.fresh()
+    local other = kit.rival(backend, url, clock)
+    local id = assert(other:start("t.typed", { price = 1, count = "x" }))
+    assert(engine:load(typed()))
+    assert(engine:run())
+    local instance = assert(engine:get(id))
+    assert.equal("failed", instance.status)
+    assert.equal("value", instance.error.code)
+    assert.equal('input.count: expected integer > 0, found "x"',
+      instance.error.message)
+    assert.equal("failed", kit.trail(engine, id))
+    assert(engine:retry(id))
+    assert(engine:run())
+    assert.equal("failed", kit.status(engine, id))
+  end)
+
+  it("is looked at of children and of what an event starts", function()
+    local engine = backend.fresh()
+    assert(engine:load(typed { trigger = "order.placed" }))
+    local flow = pawl.workflow { code = "t.parent" }
+    flow:call("c", { workflow = "t.typed", next = { completed = "z",
+      failed = "bad" }, input = function(ctx) return ctx.input end })
+    flow:finish("z", { output = function() return "good" end })
+    flow:finish("bad", { output = function(ctx) return ctx.event.data end })
+    assert(engine:load(flow))
+    local good = assert(engine:start("t.parent", GOOD))
+    local bad = assert(engine:start("t.parent", { count = 1 }))
+    assert(engine:signal { name = "order.placed", data = { price = "x" } })
+    assert(engine:run())
+    assert.equal("good", assert(engine:get(good)).output)
+    assert.equal("value", assert(engine:get(bad)).output.code)
+    local failed = assert(engine:list { workflow = "t.typed",
+      status = "failed" })
+    assert.equal(2, #failed)
+  end)
+
+  it("is that of the version that is started", function()
+    local engine = backend.fresh()
+    assert(engine:load(typed({ version = 1 })))
+    assert(engine:load(typed({ version = 2 }, { ["*"] = "any" })))
+    assert(engine:start("t.typed", { anything = true }))
+    assert.equal("value", select(2, engine:start("t.typed",
+      { anything = true }, { version = 1 })).code)
+  end)
+end)
+
+kit.describe("a wait with declared data", function(backend)
+  it("refuses what is something else, and goes on", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.typed" }
+    flow:wait("w", { event = "paid", into = "sum",
+      accepts = { sum = "number > 0" } })
+    flow:finish("z", { output = function(ctx) return ctx.vars.sum.sum end })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.typed")
+    assert(engine:run())
+    assert(engine:signal { name = "paid", instance = id })
+    assert(engine:signal { name = "paid", instance = id,
+      data = { sum = -1 } })
+    assert(engine:run())
+    assert.equal("waiting", kit.status(engine, id))
+    local rows = assert(engine:history(id, { type = "refused" }))
+    assert.equal('`accepts` refused event "paid"', rows[1].text)
+    assert.equal("data: expected an object, found null",
+      rows[1].error.message)
+    assert.equal("data.sum: expected number > 0, found -1",
+      rows[2].error.message)
+    engine:ask(id, "paid", { sum = 0 }, { event = "1", timeout = 0 })
+    assert(engine:run())
+    local _, err = engine:ask(id, "paid", { sum = 0 }, { event = "1" })
+    assert.equal("value", err.code)
+    assert(engine:signal { name = "paid", instance = id, data = { sum = 5 } })
+    assert(engine:run())
+    assert.equal(5, assert(engine:get(id)).output)
+  end)
+end)
+
+describe("the checker", function()
+  it("names what is no type, and where", function()
+    local engine = assert(pawl.open ":memory:")
+    local _, err = engine:load(tmp.file("flow.lua", [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.a",
+  input = { lines = { { count = "intger > 0" } } } }
+flow:wait("w", { event = "go", accepts = "strnig" })
+return flow]]))
+    assert.equal("definition", err.code)
+    assert.matches('input.lines.count: "intger > 0" is no type', err.message, 1,
+      true)
+    assert.equal('did you mean "integer"?', err.hint)
+    assert.matches("flow.lua:2", err.where, 1, true)
+    _, err = engine:load(tmp.file("flow.lua", [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.a" }
+flow:wait("w", { event = "go", accepts = "strnig" })
+return flow]]))
+    assert.matches('wait "w": accepts: "strnig" is no type', err.message, 1,
+      true)
+    assert.matches("flow.lua:3", err.where, 1, true)
+    engine:close()
+    local ok, why = pcall(pawl.workflow, { code = "t.a", input = 7 })
+    assert.is_false(ok)
+    assert.matches("'input' of workflow \"t.a\" must be a type",
+      why.message, 1, true)
+  end)
+end)
