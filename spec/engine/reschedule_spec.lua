@@ -116,14 +116,13 @@ kit.describe("a timer that an event moves", function(backend)
     assert(engine:signal { name = "timer.moved", key = "17", data = when })
     assert(engine:signal { name = "timer.moved", key = "18",
       data = clock:now() })
-    id = assert(engine:start("t.moved", { when = clock:now() + 60,
-      order = "17" }))
+    assert(engine:start("t.moved", { when = clock:now() + 60, order = "17" }))
     due_in(900)
     assert.equal(1, assert(engine:signal { name = "timer.set", key = "17",
       data = clock:now() + 5 }))
     due_in(5)
-    id = begun(flow, { when = 1 })
-    local err = assert(engine:get(id)).error
+    local keyless = begun(flow, { when = 1 })
+    local err = assert(engine:get(keyless)).error
     assert.matches('timer "t": its key "order" is neither', err.message, 1,
       true)
   end)
