@@ -110,7 +110,7 @@ static int ctx_output(lua_State *L, pawl_run *run) {
   if (run->call->handler == PAWL_HANDLER_UNDO)
     push_value(L, run->call->output);
   else
-    pawl_ctx_push_output(L, run);
+    pawl_ctx_push_outputs(L, run);
   return 1;
 }
 

@@ -140,7 +140,7 @@ void pawl_ctx_join_entry(lua_State *L);
 /* ---- ctx_output.c ---- */
 
 void pawl_ctx_open_output(pawl_host *host, lua_State *L);
-void pawl_ctx_push_output(lua_State *L, pawl_run *run);
+void pawl_ctx_push_outputs(lua_State *L, pawl_run *run);
 
 /* ---- ctx_host.c ---- */
 

@@ -54,7 +54,7 @@ static int output_newindex(lua_State *L) {
                              "ctx.output cannot be changed");
 }
 
-void pawl_ctx_push_output(lua_State *L, pawl_run *run) {
+void pawl_ctx_push_outputs(lua_State *L, pawl_run *run) {
   pawl_ctx_push_child(L, run, PAWL_ANCHOR_OUTPUT, OUTPUT_END - 1);
 }
 
