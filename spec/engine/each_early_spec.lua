@@ -368,4 +368,41 @@ kit.describe("an each that tolerates failures", function(backend)
     local id = begin(engine, numbers(3))
     assert.equal("away", get(engine, id).variables.how)
   end)
+
+  --- Its items come back at once, before the next is begun.
+  local function at_once(each)
+    each.on_error = { ["*"] = "other" }
+    return fan({
+      { "choice", "item", { next = { a = "each", b = "each" },
+        choose = function() return "a" end } },
+      { "step", "other", { run = function() return "away" end, into = "how",
+        next = "z" } } }, each)
+  end
+
+  it("begins no other once one that came back at once was enough", function()
+    local engine = backend.fresh()
+    local asked = 0
+    assert(engine:load(at_once { enough = function(_, so_far)
+      asked = asked + 1
+      return so_far.done == 2
+    end }))
+    local id = begin(engine, numbers(40))
+    assert.equal(2, asked)
+    assert.equal("completed", kit.status(engine, id))
+    assert.matches("2 done, 0 failed: enough of 40",
+      engine:history(id, { type = "each" })[1].text)
+  end)
+
+  it("begins no other once one that came back at once has failed it",
+    function()
+      local engine = backend.fresh()
+      local asked = 0
+      assert(engine:load(at_once { enough = function()
+        asked = asked + 1
+        error { code = "unclear" }
+      end }))
+      local id = begin(engine, numbers(40))
+      assert.equal(1, asked)
+      assert.equal("away", get(engine, id).variables.how)
+    end)
 end)

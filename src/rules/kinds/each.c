@@ -79,12 +79,25 @@ static void begin_item(pawl_decision *d, int parked, const pawl_node *node,
   pawl_go_to(d, k, node->branch, NULL);
 }
 
+/* Does it wait for items still? One that came back at once may have failed it,
+ * or been enough. */
+static int waits_for_items(pawl_decision *d, int parked, int64_t visit) {
+  const pawl_token *t = pawl_tok(d, parked);
+
+  return !pawl_is_over(d) && !d->plan.failed && t->visit == visit &&
+         t->state == PAWL_TOKEN_WAITING && !pawl_detail_of(t)->enough;
+}
+
 /* Items that are at hand, as far as the window goes. */
 static void begin_from(pawl_decision *d, int parked, const pawl_node *node,
                        pawl_str items) {
+  const int64_t visit = pawl_tok(d, parked)->visit;
   pawl_json_iter it = {0};
-  for (int64_t no = 0; no < node->window && pawl_json_walk(items, &it); no++)
+
+  for (int64_t no = 0; no < node->window && pawl_json_walk(items, &it); no++) {
     begin_item(d, parked, node, it.value, no);
+    if (!waits_for_items(d, parked, visit)) return;
+  }
 }
 
 static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
@@ -462,6 +475,8 @@ static void finish_each(pawl_decision *d, int k, const pawl_node *node) {
 }
 
 static void settle_each(pawl_decision *d, int k, const pawl_node *node) {
+  const int64_t visit = pawl_tok(d, k)->visit;
+
   for (;;) {
     pawl_token *t = pawl_tok(d, k);
     int64_t total = pawl_detail_of(t)->total;
@@ -488,7 +503,9 @@ static void settle_each(pawl_decision *d, int k, const pawl_node *node) {
       return;
     }
     begin_item(d, k, node, pawl_buf_str(&item->data), next);
-    if (pawl_is_over(d)) return;
+    if (!waits_for_items(d, k, visit) &&
+        !pawl_detail_of(pawl_tok(d, k))->enough)
+      return;
   }
 }
 
