@@ -377,6 +377,22 @@ function shape.table(value, what)
   return copied(value, {})
 end
 
+local RESCHEDULE = {
+  event = shape.pattern, key = shape.name, into = shape.name,
+}
+
+--- The event that moves the time of what waits.
+function shape.reschedule(value, what)
+  local example = 'reschedule = { event = "timer.moved", into = "when" }'
+  if type(value) == "string" then value = { event = value } end
+  if type(value) ~= "table" then
+    must_be("an event or a table", value, what, example)
+  end
+  local given = shape.read(value, RESCHEDULE, what)
+  if not given.event then fail(example, "%s has no 'event'", what) end
+  return given
+end
+
 --- Declared types; what they say is read when the graph is checked
 --- (src/value/types.h).
 function shape.types(value, what)

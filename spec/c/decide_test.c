@@ -300,7 +300,9 @@ static void add_leaf(graph *g, int what, const char *next, char first[16]) {
       {"task", "\"task\":{\"title\":\"t\"},\"timeout\":70000000"},
       {"call", "\"workflow\":\"t.child\",\"group\":true,\"into\":\"child\""},
       {"task", "\"task\":{\"title\":\"t\"},\"due\":true,\"timeout\":true"},
-      {"wait", "\"event\":\"e.x\",\"key\":true,\"timeout\":true"},
+      {"wait",
+       "\"event\":\"e.x\",\"key\":true,\"timeout\":true,\"reschedule\":{"
+       "\"event\":\"e.y\"}"},
       {"call", "\"workflow\":\"t.child\",\"timeout\":true"},
   };
   enum { NLEAVES = sizeof leaves / sizeof *leaves };
@@ -765,10 +767,13 @@ static void check_waiting(const model *m, const pawl_decision *d) {
   for (int k = 0; k < d->state.tokens.n; k++) {
     const pawl_token *t = &d->state.tokens.at[k];
     if (t->state != PAWL_TOKEN_WAITING) continue;
-    if (pawl_node_listens(node_at(d, t))) {
+    for (pawl_ear ear = PAWL_EAR_OWN; ear < PAWL_NEARS; ear++) {
+      if (!pawl_node_listens(node_at(d, t), ear)) continue;
       waits++;
-      CHECK(find_thing((things *)&m->waits, t->no, -1, -2) != NULL);
-    } else if (node_at(d, t)->kind == PAWL_KIND_TASK) {
+      CHECK(find_thing((things *)&m->waits, pawl_ear_no(t, ear), -1, -2) !=
+            NULL);
+    }
+    if (node_at(d, t)->kind == PAWL_KIND_TASK) {
       tasks++;
       CHECK(find_thing((things *)&m->tasks, t->no, t->visit, -2) != NULL);
     }

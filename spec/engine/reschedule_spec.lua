@@ -240,6 +240,112 @@ kit.describe("a timer that an event moves", function(backend)
   end)
 end)
 
+kit.describe("a wait whose timeout an event moves", function(backend)
+  local engine, clock, url
+
+  local function waiting(more, version)
+    local flow = pawl.workflow { code = "t.wait", version = version }
+    local options = {
+      event = "paid", key = "order", into = "paid",
+      timeout = function(ctx) return ctx.vars.grace or "1h" end,
+      reschedule = { event = "paid.later", key = "order", into = "grace" },
+      next = { received = "z", timeout = "late" },
+    }
+    for name, value in pairs(more or {}) do options[name] = value or nil end
+    flow:wait("w", options)
+    flow:finish "late"
+    flow:finish "z"
+    return flow
+  end
+
+  local function begun(flow)
+    engine, clock, url = backend.fresh()
+    assert(engine:load(flow or waiting()))
+    local id = assert(engine:start("t.wait", { order = "17" }))
+    assert(engine:run())
+    return id
+  end
+
+  local function later(grace)
+    return assert(engine:signal { name = "paid.later", key = "17",
+      data = grace })
+  end
+
+  it("gives up later, or not at all", function()
+    local id = begun()
+    assert.equal(2, kit.count(backend, url, "subscription"))
+    clock:advance "50m"
+    assert.equal(1, later "2h")
+    assert(engine:run())
+    assert.equal(clock:now() + 7200, assert(engine:next_due()))
+    local w = assert(engine:explain(id)).tokens[1].waiting_for
+    assert.equal("paid", w.event)
+    assert.same({ "paid.later", "17" }, { w.moved_by.event, w.moved_by.key })
+    assert.matches("`pawl signal paid.later --key 17` has that worked out "
+      .. "anew.", table.concat(assert(engine:explain(id)).sentences), 1, true)
+    clock:advance(7199)
+    assert(engine:run())
+    assert.equal("waiting", kit.status(engine, id))
+    clock:advance(1)
+    assert(engine:run())
+    assert.equal("late", assert(engine:get(id)).node)
+    assert.equal(0, kit.count(backend, url, "subscription"))
+    id = begun(waiting { timeout = function(ctx)
+      return not ctx.event and "1h" or nil
+    end })
+    later()
+    assert(engine:run())
+    clock:advance "30d"
+    assert(engine:run())
+    assert.equal("waiting", kit.status(engine, id))
+  end)
+
+  it("takes its own event as before, also one that was kept", function()
+    local id = begun()
+    later "2h"
+    assert(engine:signal { name = "paid", key = "17", data = 5 })
+    assert(engine:run())
+    assert.equal("z", assert(engine:get(id)).node)
+    assert.equal("2h", assert(engine:get(id)).variables.grace)
+    -- both are kept for the next one
+    id = assert(engine:start("t.wait", { order = "17" }))
+    assert(engine:run())
+    assert.equal("z", assert(engine:get(id)).node)
+    assert.equal("rescheduled w, received w",
+      kit.trail(engine, id):gsub("^started w, ", ""), 1)
+  end)
+
+  it("is moved by whoever takes over, and stays so in another version",
+    function()
+      local id = begun(waiting(nil, 1))
+      later "3h"
+      kit.claim(kit.store(url, clock), id)
+      clock:advance(31)
+      assert(engine:run())
+      local due = clock:now() + 3 * 3600 - 31
+      assert.equal(due, assert(engine:next_due()))
+      assert(engine:load(waiting({ reschedule = { event = "paid.soon",
+        into = "grace" } }, 2)))
+      assert(engine:load(waiting({ reschedule = false }, 3)))
+      assert(engine.workflows:transfer("t.wait", 1, 2))
+      later "9h"
+      assert(engine:signal { name = "paid.soon", instance = id,
+        data = "5h" })
+      assert(engine:run())
+      assert.equal(clock:now() + 5 * 3600, assert(engine:next_due()))
+      assert(engine.workflows:transfer("t.wait", 2, 3))
+      assert(engine:run())
+      assert.equal(1, kit.count(backend, url, "subscription"))
+    end)
+
+  it("has a timeout", function()
+    local ok, err = pcall(waiting, { timeout = false, next = "late" })
+    assert.is_false(ok)
+    assert.matches("'reschedule', which moves a 'timeout', but none",
+      err.message, 1, true)
+  end)
+end)
+
 describe("a timer that an event moves", function()
   it("says what does in words that are known", function()
     local function refused(reschedule, message)

@@ -195,6 +195,7 @@ local function draw_wait(pen, to)
   if random:chance(40) then
     node.timeout = random:pick { 5, 600, 90000 }
     node.computed = random:chance(30) or nil
+    node.moved = random:chance(25) and random:pick(EVENTS) or nil
     node.ignored = random:chance(50) or nil
     if random:chance(70) then
       node.ways = { { name = "received", to = to },
@@ -538,12 +539,13 @@ local function duration(node, seconds)
   return ('function(ctx) return ctx.id and "%ds" end'):format(seconds)
 end
 
+local function reschedule(node)
+  return node.moved and ('{ event = %q, key = "order", into = %q }'):format(
+    node.moved, "moved_" .. node.name)
+end
+
 function render.timer(node)
-  return {
-    after = duration(node, node.after),
-    reschedule = node.moved and ("{ event = %q, key = \"order\", into = %q }")
-      :format(node.moved, "got_" .. node.name),
-  }
+  return { after = duration(node, node.after), reschedule = reschedule(node) }
 end
 
 local KEYS = { order = q "order", handler =
@@ -555,6 +557,7 @@ function render.wait(node)
     match = node.match
       and "function(event) return event.data.n % 2 == 0 end",
     into = node.into and q("got_" .. node.name),
+    reschedule = node.timeout and reschedule(node),
     answer = node.into and "function(event, ctx)\n"
       .. '    if event.data.n % 7 == 6 then error { code = "not_now" } end\n'
       .. "    return ctx.node\n  end",

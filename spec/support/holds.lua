@@ -82,6 +82,13 @@ function can_move.wait(rows, id, token)
   return claim(rows.wait, ("%s %d"):format(id, token.no))
 end
 
+--- What moves its time is heard by a number of its own.
+local EAR <const> = 1 << 30
+
+local function can_be_moved(rows, id, token)
+  return claim(rows.wait, ("%s %d"):format(id, token.no + EAR))
+end
+
 function can_move.task(rows, id, token)
   return claim(rows.task, ("%s %d %d"):format(id, token.no, token.visit))
 end
@@ -199,10 +206,15 @@ local function check_seen(stage, one, tokens, news)
   end
   for _, token in ipairs(tokens) do
     local node = stage.nodes[one.flow][token.node]
-    local want = news.wants[("%s %d"):format(id, token.no)]
     local what
-    if token.state == "waiting" and want then
-      what = unseen_event(news, id, token, want)
+    for _, no in ipairs { token.no, token.no + EAR } do
+      local want = news.wants[("%s %d"):format(id, no)]
+      if token.state == "waiting" and want then
+        what = what or unseen_event(news, id, token, want)
+      end
+    end
+    if what then
+      unseen(token, what)
     elseif token.state == "waiting" and node.kind == "each" then
       what = unseen_items(token, node)
     end
@@ -249,13 +261,14 @@ function holds.alive(stage)
       local may
       if token.state == "active" or node.kind == "timer" then
         may = rows.agenda[id]
-        if token.state == "waiting" and node.moved then
-          may = can_move.wait(rows, id, token) and may
-        end
       else
         may = can_move[node.kind] and can_move[node.kind](rows, id, token,
           tokens, children, waits_for[one.id] or {})
           and (not token.due or rows.agenda[id])
+      end
+      if token.state == "waiting" and node.moved
+        and (node.kind == "timer" or node.timeout) then
+        may = can_be_moved(rows, id, token) and may
       end
       -- what has come meanwhile lies in its inbox, or with who holds it
       may = may or one.status == "suspended" or rows.leased[id]

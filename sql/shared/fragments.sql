@@ -441,7 +441,7 @@ t.id > @low and t.id < @high and {{task_fits}}
 coalesce((
   select t.detail from pawl.token t
    where t.shard = @shard and t.instance = i.id
-     and t.no = s.token), i.token_detail)
+     and t.no = s.token % 1073741824), i.token_detail)
 
 -- fragment: fresh_rows
 -- Of the agenda: what workers of a group may claim, and what they may take

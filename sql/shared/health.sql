@@ -110,7 +110,7 @@ select f.instance,
               from pawl.inbox b
              where b.shard = @shard and b.instance = i.id
                and not b.taken and b.kind <> 'event' limit 1),
-           (select 'event ' || s.token from pawl.subscription s
+           (select 'event ' || (s.token % 1073741824) from pawl.subscription s
             where s.shard = @shard and s.instance = i.id and s.token > 0
               and exists (
                 select 1 from pawl.inbox b
@@ -123,7 +123,7 @@ select f.instance,
                             else b.key = s.key end
                    and strpos({{detail_of}}::text,
                          '"' || b.event_id || '"') = 0 offset 0) limit 1),
-           (select 'event ' || s.token from pawl.subscription s
+           (select 'event ' || (s.token % 1073741824) from pawl.subscription s
             where s.shard = @shard and s.instance = i.id and s.token > 0
               and exists (
 -- only: postgres

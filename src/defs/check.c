@@ -430,6 +430,11 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_tolerance(d, node, err));
   MUST(check_variable(d, node, "key", node->key, err));
   MUST(check_variable(d, node, "into", node->into, err));
+  if (node->moved_by && node->kind == PAWL_KIND_WAIT && node->limit_us < 0 &&
+      !node->has_timeout)
+    return pawl_refuse_node(d, node, err, "timeout = \"7d\"",
+                            ": `reschedule` moves a `timeout`, and there is "
+                            "none");
   MUST(check_variable(d, node, "reschedule.key", node->moved_key, err));
   MUST(check_variable(d, node, "reschedule.into", node->moved_into, err));
   MUST(check_transitions(d, node, err));

@@ -211,7 +211,7 @@ static void resolve(pawl_def *d) {
 static int can_receive(const pawl_def *d) {
   for (int i = 0; i < d->nnodes; i++)
     if (pawl_kind_shapes[d->nodes[i].kind].receives ||
-        pawl_node_listens(&d->nodes[i]))
+        pawl_node_listens(&d->nodes[i], PAWL_EAR_MOVE))
       return 1;
   return d->ncancel_on > 0;
 }

@@ -26,7 +26,8 @@
  *              "run":true,"undo":true,            handlers that exist
  *              "after":3600000000 | true,"at":true,   timer: one of the two
  *              "reschedule":{"event":"timer.moved","key":"order_id",
- *                            "into":"when"},      timer: what moves its time
+ *                            "into":"when"},      timer, wait: what moves its
+ *                                                 time
  *              "choose":true,                     choice
  *              "event":"payment.*",               wait
  *              "key":"order_id" | true,           wait: a name, or a handler
@@ -162,8 +163,8 @@ typedef struct pawl_node {
   /* wait */
   const char *key;  /* a variable's name; NULL: none, or a handler */
   pawl_str accepts; /* what an event's data must be; at NULL: any */
-  /* timer: the event that has its time worked out anew, the variable that its
-   * key is in, and that which takes its data; NULL: none */
+  /* timer, wait: the event that has its time worked out anew, the variable
+   * that its key is in, and that which takes its data; NULL: none */
   const char *moved_by, *moved_key, *moved_into;
   /* task: static parts as JSON text; {NULL, 0}: none */
   pawl_str task, escalate;
@@ -348,10 +349,13 @@ int pawl_node_target(const pawl_node *node, int i);
 int pawl_node_next(const pawl_node *node, const char *name, size_t len);
 /* The outermost each in whose branch a node lies; -1: none, or no memory. */
 int pawl_def_each_around(const pawl_def *def, int node);
-/* The event that a token at a wait or a timer listens for, and the variable
- * that names its key; NULL: none. */
-const char *pawl_node_listens(const pawl_node *node);
-const char *pawl_node_key(const pawl_node *node);
+/* A token that waits has up to two ears: for the event that moves it on, and for
+ * one that moves its time. */
+typedef enum pawl_ear { PAWL_EAR_OWN, PAWL_EAR_MOVE, PAWL_NEARS } pawl_ear;
+/* The event that is heard there, and the variable that names its key; NULL:
+ * none. */
+const char *pawl_node_listens(const pawl_node *node, pawl_ear ear);
+const char *pawl_node_key(const pawl_node *node, pawl_ear ear);
 /* Does a handler say how long a token waits there? */
 static inline int pawl_node_asks_limit(const pawl_node *node) {
   return node->has_after || node->has_timeout;

@@ -23,16 +23,19 @@ int pawl_node_may_host(const pawl_node *node) {
           pawl_kind_shapes[node->kind].receives);
 }
 
-const char *pawl_node_listens(const pawl_node *node) {
-  return node->kind == PAWL_KIND_TIMER  ? node->moved_by
-         : node->kind == PAWL_KIND_WAIT ? node->event
-                                        : NULL;
+static int has_ear(const pawl_node *node, pawl_ear ear) {
+  return node->kind == PAWL_KIND_WAIT ||
+         (node->kind == PAWL_KIND_TIMER && ear == PAWL_EAR_MOVE);
 }
 
-const char *pawl_node_key(const pawl_node *node) {
-  return node->kind == PAWL_KIND_TIMER  ? node->moved_key
-         : node->kind == PAWL_KIND_WAIT ? node->key
-                                        : NULL;
+const char *pawl_node_listens(const pawl_node *node, pawl_ear ear) {
+  if (!has_ear(node, ear)) return NULL;
+  return ear == PAWL_EAR_MOVE ? node->moved_by : node->event;
+}
+
+const char *pawl_node_key(const pawl_node *node, pawl_ear ear) {
+  if (!has_ear(node, ear)) return NULL;
+  return ear == PAWL_EAR_MOVE ? node->moved_key : node->key;
 }
 
 static pawl_code read_kind(pawl_reader *r, pawl_str object, pawl_node *node) {

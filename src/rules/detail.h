@@ -39,6 +39,7 @@
                             that forked */                                   \
   X(NUMBER, seq, 0, 0)   /* at a join: the row of its arrival */             \
   X(TEXT, key, 0, 0)     /* at a wait; empty: it asks for none */            \
+  X(TEXT, moved, 0, 0)   /* the same of what moves its time */               \
   X(JSON, asked, 0, 0)   /* ["id",...]: events that its `match` has turned   \
                             down; see asked.h */                             \
   X(NUMBER, begun, 0, 0) /* when it began to wait: at a task, and where no   \

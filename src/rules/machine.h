@@ -13,6 +13,7 @@
  *   inside.c      which tokens are inside a fork
  *   order.c       who came first, when several things are found at once
  *   cancel_on.c   events that cancel the instance
+ *   reschedule.c  events that move the time of what waits
  *   fail.c        what follows a failure, ending
  *   retry.c       attempts and delays
  *   stored.c      marks and undoing as the store has them
@@ -260,9 +261,9 @@ pawl_str pawl_event_id(const pawl_letter *l);
 int pawl_event_give(pawl_decision *d, pawl_letter *letter);
 /* Token k, whose time is set, stands and listens from now on; `key` NULL: it
  * asks for none. Listens no more. */
-void pawl_listen(pawl_decision *d, int k, const char *event,
+void pawl_listen(pawl_decision *d, int k, pawl_ear ear, const char *event,
                  const pawl_buf *key);
-void pawl_listen_no_more(pawl_decision *d, int k);
+void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear);
 /* The key that a variable, or a field of the input, gives it. PAWL_SCRIPT: none
  * that an event could have; it need not be tried again. */
 pawl_code pawl_listen_key(pawl_decision *d, const pawl_node *node,
@@ -276,6 +277,22 @@ void pawl_event_tell(pawl_decision *d, const pawl_letter *l,
 pawl_reception pawl_event_refuse(pawl_decision *d, int k, const pawl_letter *l,
                                  const char *by, const pawl_error *err,
                                  pawl_buf *why);
+
+/* ---- reschedule.c ---- */
+
+/* The event that moves the time of token k, at a node that has one, has come. */
+pawl_reception pawl_reschedule(pawl_decision *d, int k, const pawl_node *node,
+                               const pawl_letter *l, pawl_str event,
+                               pawl_buf *why);
+/* It listens for that from now on; the key is looked up first, as it may not be
+ * there. PAWL_SCRIPT as in pawl_listen_key. */
+pawl_code pawl_reschedule_key(pawl_decision *d, const pawl_node *node,
+                              pawl_buf *key, pawl_error *err);
+void pawl_reschedule_listen(pawl_decision *d, int k, const pawl_node *node,
+                            const pawl_buf *key);
+/* The same in another version. */
+void pawl_reschedule_transfer(pawl_decision *d, int k, const pawl_node *was,
+                              const pawl_node *is);
 
 /* ---- cancel_on.c ---- */
 

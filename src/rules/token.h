@@ -65,6 +65,20 @@ static inline const pawl_detail *pawl_detail_of(const pawl_token *t) {
 static inline int pawl_detail_has(const pawl_token *t, pawl_detail_name m) {
   return (pawl_detail_of(t)->has >> m) & 1u;
 }
+/* Which member of its detail has the key that an ear hears, if it listens; and
+ * the number of its subscription. */
+static inline pawl_detail_name pawl_ear_key(pawl_ear ear) {
+  return ear == PAWL_EAR_MOVE ? PAWL_DETAIL_moved : PAWL_DETAIL_key;
+}
+#define PAWL_EAR_NUMBERS (1 << 30) /* no token has such a number */
+static inline int32_t pawl_ear_no(const pawl_token *t, pawl_ear ear) {
+  return t->no + (ear == PAWL_EAR_MOVE ? PAWL_EAR_NUMBERS : 0);
+}
+/* The key itself; at NULL: it asks for none. */
+static inline pawl_str pawl_ear_heard(const pawl_token *t, pawl_ear ear) {
+  return pawl_buf_some(ear == PAWL_EAR_MOVE ? &pawl_detail_of(t)->moved
+                                            : &pawl_detail_of(t)->key);
+}
 /* How long it waits at its node, a timer among them; -1: for ever. */
 int64_t pawl_token_limit(const pawl_token *t, const pawl_node *node);
 /* NULL: none. They are in the order of their numbers. */

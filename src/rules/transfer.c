@@ -89,8 +89,9 @@ static void transfer_marks(pawl_decision *d, const pawl_crossing *c) {
 /* What listens, and names a variable for its key, has to find one there that
  * an event could have. */
 static void check_key(const pawl_decision *d, const pawl_token *t,
-                      const pawl_node *node, pawl_str vars, pawl_buf *why) {
-  const char *name = node ? pawl_node_key(node) : NULL;
+                      const pawl_node *node, pawl_ear ear, pawl_str vars,
+                      pawl_buf *why) {
+  const char *name = node ? pawl_node_key(node, ear) : NULL;
   pawl_buf key = {.alloc = why->alloc};
 
   if (t->state != PAWL_TOKEN_WAITING || !name) return;
@@ -120,8 +121,8 @@ void pawl_version_check(pawl_decision *d, const pawl_crossing *c,
     place.waiting = t->state == PAWL_TOKEN_WAITING;
     pawl_place_around(&place, t);
     if (pawl_crossing_check(c, &place, why, &err) != PAWL_OK) why->failed = 1;
-    if (!why->len)
-      check_key(d, t, node_of(c->to, across(d, c, t->node)), vars, why);
+    for (pawl_ear ear = PAWL_EAR_OWN; ear < PAWL_NEARS && !why->len; ear++)
+      check_key(d, t, node_of(c->to, across(d, c, t->node)), ear, vars, why);
   }
   if (why->failed) d->plan.failed = 1;
 }

@@ -1,5 +1,4 @@
 --- timer: waits until a time has come.
-local problem = require "pawl.problem"
 local shape = require "pawl.shape"
 local words = require "pawl.words"
 
@@ -22,28 +21,12 @@ local words = require "pawl.words"
 ---@class pawl.Workflow
 ---@field timer fun(self: pawl.Workflow, name: string, options: pawl.TimerOptions): pawl.Workflow
 
-local RESCHEDULE = {
-  event = shape.pattern, key = shape.name, into = shape.name,
-}
-
-local function is_reschedule(value, what)
-  local example = 'reschedule = { event = "timer.moved", into = "when" }'
-  if type(value) == "string" then value = { event = value } end
-  if type(value) ~= "table" then
-    problem.fail(example, "%s must be an event or a table, not %s", what,
-      problem.given(value))
-  end
-  local given = shape.read(value, RESCHEDULE, what)
-  if not given.event then problem.fail(example, "%s has no 'event'", what) end
-  return given
-end
-
 ---@type pawl.Kind
 return {
   fields = {
     after = shape.asked_duration,
     at = shape.handler,
-    reschedule = is_reschedule,
+    reschedule = shape.reschedule,
     next = shape.single_next,
   },
   follows = true,

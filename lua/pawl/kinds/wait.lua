@@ -18,6 +18,9 @@ local words = require "pawl.words"
 ---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
 ---                              it waits; without a `timeout` transition it
 ---                              then fails with that code
+---@field reschedule? string|pawl.Reschedule  another event, which has `timeout`
+---                              worked out anew: a name, a pattern, or
+---                              `{ event=, key=, into= }`
 ---@field into? string  the variable that takes the event's data
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what the event brought about
 ---@field retry? table|integer|false  when it fails, as a step; default: once
@@ -47,6 +50,13 @@ local function judged(w)
   return text
 end
 
+local function check(node, whose)
+  if node.reschedule and not node.timeout then
+    problem.fail('timeout = "7d"',
+      "%s has 'reschedule', which moves a 'timeout', but none", whose)
+  end
+end
+
 ---@type pawl.Kind
 return {
   fields = {
@@ -57,6 +67,7 @@ return {
     answer = shape.handler,
     accepts = shape.types,
     timeout = shape.asked_limit,
+    reschedule = shape.reschedule,
     into = shape.name,
     undo = shape.handler,
     retry = shape.retry,
@@ -67,6 +78,7 @@ return {
   needs = { { "event", 'event = "payment.*"' } },
   follows = true,
   transitions = { "received", "timeout" },
+  check = check,
   receives = true,
   waits_for = "event",
   mermaid = { "{{", "}}" },
@@ -79,6 +91,9 @@ return {
       w.key and " with the key " .. words.quoted(w.key) or "",
       w.match and ", if its `match` agrees" or "",
       words.signal(w, data.id), to and " to " .. words.quoted(to) or "")
-    return text .. judged(w) .. words.timeout_of(data, token)
+    text = text .. judged(w) .. words.timeout_of(data, token)
+    if not w.moved_by then return text end
+    return ("%s %s has that worked out anew."):format(text,
+      words.signal(w.moved_by, data.id))
   end,
 }

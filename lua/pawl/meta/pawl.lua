@@ -616,7 +616,8 @@ function Transaction:query(sql, ...) end
 ---@field waiting_for table   what, and more by `what`; of an event: event,
 ---                           key, until, match, turned_down, and, where `match`
 ---                           itself failed, match_failed and error; of a time:
----                           at, and where an event moves it event and key
+---                           at, and where an event moves it event and key;
+---                           moved_by has what moves an event's until
 ---@field would_move table[]  what, to, and more
 ---@field may table[]         kind, id; of a suspended one "operator" first
 

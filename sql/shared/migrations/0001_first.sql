@@ -887,7 +887,7 @@ create table pawl.subscription (
 ) without rowid; -- only: sqlite
 comment on table pawl.subscription is 'what a token listens for';
 comment on column pawl.subscription.token is
-  'which token; 0 and below: what cancels the instance';
+  'which token; 2^30 more: what moves its time; 0 and below: what cancels the instance';
 comment on column pawl.subscription.pattern is
   'the event''s name, or what its name begins with';
 comment on column pawl.subscription.key is 'the event''s key; null: any';

@@ -246,21 +246,24 @@ static void for_worker(const token_view *v, pawl_object *o) {
 
 /* Which event: as it stands in the store, or in the graph while the row is
  * not there. */
-static void member_event(const token_view *v, pawl_object *o) {
+static void member_event(const token_view *v, pawl_ear ear, pawl_object *o) {
   const pawl_rows *r = &v->f->at[SUBSCRIPTIONS];
-  int k = row_of(v, SUBSCRIPTIONS, "token", NULL);
+  int k = 0;
 
-  if (k >= 0) {
+  while (k < r->nrows &&
+         pawl_read_explain_subscription(r, k).token != pawl_ear_no(v->t, ear))
+    k++;
+  if (k < r->nrows) {
     pawl_member_columns(o, r, k, "event=pattern key");
     return;
   }
-  pawl_member_textz(o, "event", pawl_node_listens(v->node));
+  pawl_member_textz(o, "event", pawl_node_listens(v->node, ear));
   pawl_member_null(o, "key");
 }
 
 static void for_time(const token_view *v, pawl_object *o) {
   pawl_member_time(o, "at", v->t->due_us);
-  if (v->node->moved_by) member_event(v, o);
+  if (v->node->moved_by) member_event(v, PAWL_EAR_MOVE, o);
 }
 
 /* When its `timeout` ends it; 0: never. A task is looked at earlier too, when
@@ -274,6 +277,16 @@ static int64_t gives_up_us(const token_view *v) {
 
 static void member_until(const token_view *v, pawl_object *o) {
   pawl_member_time(o, "until", gives_up_us(v));
+}
+
+/* The event that moves its timeout. */
+static void member_mover(const token_view *v, pawl_object *o) {
+  pawl_object mover;
+
+  if (!v->node->moved_by) return;
+  pawl_member_object(o, "moved_by", &mover);
+  member_event(v, PAWL_EAR_MOVE, &mover);
+  pawl_object_end(&mover);
 }
 
 /* Events for which `match` itself failed; they count as turned down too. */
@@ -297,8 +310,9 @@ static void member_match_failures(const token_view *v, pawl_object *o) {
 /* How many events came and did not match is told, too: a wait that turns all
  * of them down is the riddle that people have most. */
 static void for_event(const token_view *v, pawl_object *o) {
-  member_event(v, o);
+  member_event(v, PAWL_EAR_OWN, o);
   member_until(v, o);
+  member_mover(v, o);
   pawl_member_bool(o, "match", v->node->has_match);
   pawl_member_int(o, "turned_down", pawl_asked_count(v->t));
   member_match_failures(v, o);
@@ -435,7 +449,7 @@ static void move_timeout(const token_view *v, pawl_object *l) {
 static void move_event(const token_view *v, pawl_object *l) {
   pawl_object o;
   list_object(l, &o, "what", "event");
-  member_event(v, &o);
+  member_event(v, PAWL_EAR_OWN, &o);
   member_way(&o, good_way(v, "received"));
   pawl_object_end(&o);
 }

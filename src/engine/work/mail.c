@@ -221,22 +221,28 @@ static pawl_code begin_search(search *s, const pawl_token *t,
   return PAWL_OK;
 }
 
+/* What token t listens for with that ear. */
+static pawl_code find_heard(pawl_engine *e, searches *s, pawl_held *h,
+                            const pawl_token *t, pawl_ear ear,
+                            pawl_error *err) {
+  const pawl_node *node = pawl_held_node_of(h, t);
+  const char *event = node ? pawl_node_listens(node, ear) : NULL;
+  pawl_str key = pawl_ear_heard(t, ear);
+
+  if (t->state != PAWL_TOKEN_WAITING || !event ||
+      !pawl_detail_has(t, pawl_ear_key(ear)) || (!key.at && !s->in_inbox))
+    return PAWL_OK;
+  MUST(add_search(e, s, h, t->no, event, key, err));
+  return begin_search(&s->at[s->n - 1], t, err);
+}
+
 static pawl_code find_searches(pawl_engine *e, searches *s, pawl_error *err) {
   PAWL_EACH_SLOT (e, h) {
     if (!pawl_needs_look(h) || (s->in_inbox && !h->d.unread)) continue;
     MUST(find_rules(e, s, h, err));
-    for (int k = 0; k < h->d.state.tokens.n; k++) {
-      const pawl_token *t = &h->d.state.tokens.at[k];
-      const pawl_node *node = pawl_held_node_of(h, t);
-      const char *event = node ? pawl_node_listens(node) : NULL;
-      pawl_str key = pawl_buf_some(&pawl_detail_of(t)->key);
-      if (t->state != PAWL_TOKEN_WAITING || !event ||
-          !pawl_detail_has(t, PAWL_DETAIL_key))
-        continue;
-      if (!key.at && !s->in_inbox) continue;
-      MUST(add_search(e, s, h, t->no, event, key, err));
-      MUST(begin_search(&s->at[s->n - 1], t, err));
-    }
+    for (int k = 0; k < h->d.state.tokens.n; k++)
+      for (pawl_ear ear = PAWL_EAR_OWN; ear < PAWL_NEARS; ear++)
+        MUST(find_heard(e, s, h, &h->d.state.tokens.at[k], ear, err));
   }
   return PAWL_OK;
 }

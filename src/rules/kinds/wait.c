@@ -56,17 +56,18 @@ static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
 
 /* ---- listening ---- */
 
-void pawl_listen(pawl_decision *d, int k, const char *event,
+void pawl_listen(pawl_decision *d, int k, pawl_ear ear, const char *event,
                  const pawl_buf *key) {
   pawl_token *t = pawl_tok(d, k);
 
   t->state = PAWL_TOKEN_WAITING;
   t->changed = 1;
-  t->blind = key != NULL;
-  pawl_detail_put(t, PAWL_DETAIL_key,
+  t->blind |= key != NULL;
+  pawl_detail_put(t, pawl_ear_key(ear),
                   key ? pawl_buf_str(key) : pawl_strz(NULL));
   pawl_asked_clear(t);
-  pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_SUBSCRIBE, t->no);
+  pawl_effect *f =
+      pawl_plan_effect(&d->plan, PAWL_EFFECT_SUBSCRIBE, pawl_ear_no(t, ear));
   pawl_buf_addz(&f->name, event);
   f->has_key = key != NULL;
   if (key) pawl_buf_adds(&f->key, pawl_buf_str(key));
@@ -74,14 +75,15 @@ void pawl_listen(pawl_decision *d, int k, const char *event,
   pawl_look_again(d); /* rule 5: write, commit, then look */
 }
 
-void pawl_listen_no_more(pawl_decision *d, int k) {
-  pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_key);
-  pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE, pawl_tok(d, k)->no);
+void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear) {
+  pawl_detail_drop(pawl_tok(d, k), pawl_ear_key(ear));
+  pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE,
+                   pawl_ear_no(pawl_tok(d, k), ear));
 }
 
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
-  pawl_buf key = {.alloc = d->alloc};
+  pawl_buf key = {.alloc = d->alloc}, moving = {.alloc = d->alloc};
   pawl_code rc = PAWL_OK;
   int64_t since, limit_us;
   pawl_token *t;
@@ -90,14 +92,17 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   (void)to, (void)path;
   TRY(wait_key(d, k, node, &key, &has, err));
   TRY(pawl_buf_check(&key, err));
+  TRY(pawl_reschedule_key(d, node, &moving, err));
   TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   t = pawl_tok(d, k);
   since = pawl_detail_of(t)->since; /* it waited in another version */
   pawl_detail_drop(t, PAWL_DETAIL_since);
   pawl_wait_until(t, since ? since : pawl_decision_now(d), limit_us);
-  pawl_listen(d, k, node->event, has ? &key : NULL);
+  pawl_listen(d, k, PAWL_EAR_OWN, node->event, has ? &key : NULL);
+  pawl_reschedule_listen(d, k, node, &moving);
 out:
   pawl_buf_deinit(&key);
+  pawl_buf_deinit(&moving);
   return rc;
 }
 
@@ -115,21 +120,24 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
   if (!node->has_key) {
     if (node->key) (void)pawl_event_key(d, pawl_vars_now(d), node->key, &key);
     if (key.failed) d->plan.failed = 1;
-    pawl_listen(d, k, node->event, node->key ? &key : NULL);
+    pawl_listen(d, k, PAWL_EAR_OWN, node->event, node->key ? &key : NULL);
+    pawl_reschedule_transfer(d, k, was, node);
   } else {
     t->state = PAWL_TOKEN_ACTIVE;
     t->due_us = 0;
     t->changed = 1;
     pawl_detail_set(t, PAWL_DETAIL_since, began_us);
     pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE, t->no);
+    if (was->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
   }
   pawl_buf_deinit(&key);
 }
 
 static void stop(pawl_decision *d, int k, const pawl_node *node,
                  const char *status) {
-  (void)node, (void)status;
+  (void)status;
   pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE, pawl_tok(d, k)->no);
+  if (node->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
 }
 
 /* ---- events ---- */
@@ -315,11 +323,12 @@ static pawl_reception receive(pawl_decision *d, int k, const pawl_node *node,
 }
 
 static pawl_reception hear(pawl_decision *d, int k, const pawl_node *node,
-                           const pawl_letter *l, pawl_str event,
+                           pawl_ear ear, const pawl_letter *l, pawl_str event,
                            pawl_buf *why) {
   pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
   pawl_error err = {0};
 
+  if (ear == PAWL_EAR_MOVE) return pawl_reschedule(d, k, node, l, event, why);
   if (node->accepts.at &&
       pawl_types_fit(node->accepts, data, "data", &err) != PAWL_OK) {
     pawl_said_clear(d->result); /* of whoever failed before */
@@ -337,6 +346,21 @@ static int was_asked(const pawl_token *t, pawl_letter *l) {
   return !is_news && pawl_asked_has(t, pawl_buf_str(&l->event_id));
 }
 
+/* That which the event is for, the token's own first; PAWL_NEARS: neither. */
+static pawl_ear which_ear(const pawl_token *t, const pawl_node *node,
+                          const pawl_letter *l) {
+  pawl_ear ear = PAWL_EAR_OWN;
+
+  for (; ear < PAWL_NEARS; ear++) {
+    const char *event = pawl_node_listens(node, ear);
+    if (event && pawl_detail_has(t, pawl_ear_key(ear)) &&
+        pawl_event_matches(event, pawl_buf_str(&l->name)) &&
+        pawl_event_fits(l, pawl_ear_heard(t, ear)))
+      break;
+  }
+  return ear;
+}
+
 /* A wait for a key takes nothing before somebody has looked for what is kept
  * for it, which may be older. */
 int pawl_event_give(pawl_decision *d, pawl_letter *l) {
@@ -349,14 +373,12 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
     if (pawl_is_over(d)) break;
     if (t->state != PAWL_TOKEN_WAITING || t->blind) continue;
     const pawl_node *node = pawl_tok_node(d, k);
-    const char *listens = node ? pawl_node_listens(node) : NULL;
-    if (!listens || !pawl_event_matches(listens, pawl_buf_str(&l->name)) ||
-        (t->due_us && l->received_us > t->due_us) ||
-        !pawl_event_fits(l, pawl_buf_some(&pawl_detail_of(t)->key)) ||
+    const pawl_ear ear = node ? which_ear(t, node, l) : PAWL_NEARS;
+    if (ear == PAWL_NEARS || (t->due_us && l->received_us > t->due_us) ||
         was_asked(t, l))
       continue;
     received |=
-        pawl_kind_of(d, node)->hear(d, k, node, l, pawl_buf_str(&event),
+        pawl_kind_of(d, node)->hear(d, k, node, ear, l, pawl_buf_str(&event),
                                     &why) == PAWL_RECEIVED;
   }
   /* whom nobody has taken, and somebody refused, is done with */

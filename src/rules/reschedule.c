@@ -1,0 +1,125 @@
+/* Events that move the time of what waits: a timer, or a wait that gives up. */
+
+#include "machine.h"
+
+/* What says when, if a handler does. */
+static pawl_handler handler_of(const pawl_node *node) {
+  return node->has_at      ? PAWL_HANDLER_AT
+         : node->has_after ? PAWL_HANDLER_AFTER
+                           : PAWL_HANDLER_TIMEOUT;
+}
+
+/* ---- listening ---- */
+
+pawl_code pawl_reschedule_key(pawl_decision *d, const pawl_node *node,
+                              pawl_buf *key, pawl_error *err) {
+  return node->moved_key ? pawl_listen_key(d, node, node->moved_key, key, err)
+                         : PAWL_OK;
+}
+
+void pawl_reschedule_listen(pawl_decision *d, int k, const pawl_node *node,
+                            const pawl_buf *key) {
+  if (node->moved_by)
+    pawl_listen(d, k, PAWL_EAR_MOVE, node->moved_by,
+                node->moved_key ? key : NULL);
+}
+
+void pawl_reschedule_transfer(pawl_decision *d, int k, const pawl_node *was,
+                              const pawl_node *is) {
+  pawl_buf key = {.alloc = d->plan.alloc};
+
+  if (was->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
+  if (is->moved_key)
+    (void)pawl_event_key(d, pawl_vars_now(d), is->moved_key, &key);
+  if (key.failed) d->plan.failed = 1;
+  pawl_reschedule_listen(d, k, is, &key);
+  pawl_buf_deinit(&key);
+}
+
+/* ---- moving ---- */
+
+/* When it is due by what is known now, in *due_us, 0: never. One that lasts so
+ * long begins anew: as the event was received, or as it began itself, if that
+ * was later. */
+static pawl_code work_out(pawl_decision *d, int k, const pawl_node *node,
+                          const pawl_letter *l, pawl_str event,
+                          int64_t *due_us, pawl_error *err) {
+  int64_t from_us = pawl_tok(d, k)->entered_us, limit_us;
+  pawl_str none = {0};
+
+  if (node->has_at || pawl_node_asks_limit(node))
+    MUST(pawl_run_handler_on(d, k, node, handler_of(node), event, none, err));
+  if (node->has_at) {
+    *due_us = d->result->at_us > 0 ? d->result->at_us : 1;
+    return PAWL_OK;
+  }
+  if (pawl_node_asks_limit(node))
+    pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_limit,
+                    d->result->has_lasts ? d->result->lasts_us : -1);
+  limit_us = pawl_token_limit(pawl_tok(d, k), node);
+  if (l->received_us > from_us) from_us = l->received_us;
+  *due_us = limit_us >= 0 ? pawl_time_after(from_us, limit_us) : 0;
+  return PAWL_OK;
+}
+
+/* The visit goes on: what led there is for the row that ends it to say. */
+static void note(pawl_decision *d, int k, const pawl_letter *l,
+                 const pawl_buf *changes) {
+  const pawl_token *t = pawl_tok(d, k);
+  pawl_record *r = pawl_plan_record(&d->plan, "rescheduled", t->node);
+
+  r->token = t->no;
+  r->visit = t->visit;
+  r->completed_us = pawl_decision_now(d);
+  r->due_us = t->due_us;
+  pawl_buf_adds(&r->text, pawl_buf_str(&l->name));
+  pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
+  pawl_buf_adds(&r->changes, pawl_buf_str(changes));
+  pawl_event_note(r, l);
+}
+
+/* What it brings is a variable when the time is worked out; where that fails
+ * nothing has happened. */
+static pawl_code move(pawl_decision *d, int k, const pawl_node *node,
+                      const pawl_letter *l, pawl_str event, pawl_error *err) {
+  pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
+  pawl_buf vars = {.alloc = d->plan.alloc}, changes = {.alloc = d->alloc};
+  const int vars_changed = d->plan.vars_changed;
+  int64_t due_us = 0;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_value_fits(d, node->moved_into, data, err));
+  pawl_buf_copy(&vars, &d->plan.vars);
+  if (vars.failed) d->plan.failed = 1;
+  if (node->moved_into) pawl_vars_set(d, node->moved_into, data, &changes);
+  rc = work_out(d, k, node, l, event, &due_us, err);
+  if (rc != PAWL_OK) {
+    pawl_buf_swap(&d->plan.vars, &vars);
+    d->plan.vars_changed = vars_changed;
+    goto out;
+  }
+  pawl_stand(d, k, due_us);
+  note(d, k, l, &changes);
+out:
+  pawl_buf_deinit(&vars);
+  pawl_buf_deinit(&changes);
+  return rc;
+}
+
+pawl_reception pawl_reschedule(pawl_decision *d, int k, const pawl_node *node,
+                               const pawl_letter *l, pawl_str event,
+                               pawl_buf *why) {
+  pawl_error err = {0};
+
+  if (pawl_spend(d, PAWL_QUOTA_EVENTS, 1, &err) != PAWL_OK) {
+    pawl_fail_token(d, k, &err, 0);
+    return PAWL_LEFT;
+  }
+  if (move(d, k, node, l, event, &err) != PAWL_OK)
+    return pawl_event_refuse(d, k, l, pawl_handler_name(handler_of(node)),
+                             &err, why);
+  d->plan.outcome = "rescheduled";
+  pawl_buf_clear(&d->plan.detail);
+  pawl_trace_wait(d, k, node);
+  return PAWL_RECEIVED;
+}
