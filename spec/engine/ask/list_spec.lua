@@ -164,6 +164,29 @@ kit.describe("a list of instances", function(backend)
     assert.equal("", found "nowhere")
   end)
 
+  it("is not looked for where counters know of none", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    assert(engine:start "t.one")
+    local function found(query) return #assert(engine:list(query)) end
+    for _ = 1, 2 do -- created, then wherever it has come to
+      assert.equal(1, found { version = 1 })
+      assert.equal(1, found { version = 1, workflow = "t.one" })
+      assert.equal(0, found { version = 2 })
+      assert.equal(0, found { version = 1, workflow = "t.other" })
+      assert.equal(0, found { node = "nowhere" })
+      assert.equal(0, assert(engine:tally { version = 2 }))
+      assert(engine:run())
+    end
+    -- who has no counters is believed to have none
+    backend.sql(url, "delete from " .. kit.table(backend, "counter"))
+    if backend.name == "sqlite" then -- which folds what goes, and keeps that
+      backend.sql(url, "delete from pawl_counter")
+    end
+    assert.equal(1, found {})
+    assert.equal(0, found { version = 1 })
+  end)
+
   it("is found by when it was created, updated or ended", function()
     local engine, clock = backend.fresh { shards = 2 }
     assert(engine:load(kit.one()))

@@ -298,23 +298,10 @@ int pawl_counter_is_of(const pawl_counter_read_row *row, unsigned statuses,
          (statuses >> status & 1u) && (!version || row->version == version);
 }
 
-/* How many have the statuses that are asked for, whoever's they are, is known
- * from counters. */
-static pawl_code look_how_many(pawl_engine *e, pawl_filter *f,
-                               pawl_error *err) {
-  pawl_rows rows;
-  int64_t n = 0;
-
-  MUST(PAWL_READ(e->store, counter_read, &rows, err,
-                 .workflow = pawl_buf_some(&f->workflow),
-                 .since = PAWL_TIME_MAX));
-  for (int k = 0; k < rows.nrows; k++) {
-    const pawl_counter_read_row row = pawl_read_counter_read(&rows, k);
-    if (pawl_counter_is_of(&row, pawl_filter_stored(f), f->version))
-      n += row.amount;
-  }
-  f->few = n <= FEW;
-  return PAWL_OK;
+/* Of those that wait or are suspended in one place counters have it. */
+static int may_be_at(const pawl_counter_read_row *row, const pawl_filter *f) {
+  return !f->node.len || !row->node.len ||
+         pawl_str_eq(row->node, pawl_buf_str(&f->node));
 }
 
 /* Is it found by what very many may have, beside a status? */
@@ -322,6 +309,34 @@ static int may_be_few(const pawl_filter *f) {
   return (f->attributes.at || f->tenant.len) && !f->deleted && !f->archived &&
          !pawl_filter_found_by(f) && !pawl_filter_time_by(f) &&
          pawl_filter_stored(f) != stored_of(ALL);
+}
+
+/* Is it compared with all of its statuses, though counters tell of it? */
+static int may_be_none(const pawl_filter *f) {
+  return (f->version || f->node.len) && !f->deleted && !f->archived &&
+         !pawl_filter_found_by(f) && !pawl_filter_time_by(f) &&
+         !f->attributes.at && !f->cancelled_by.len && !f->compensation;
+}
+
+/* How many have the statuses that are asked for, whoever's they are, is known
+ * from counters; and that there are none of a version, or at a node. */
+static pawl_code look_how_many(pawl_engine *e, pawl_filter *f,
+                               pawl_error *err) {
+  pawl_rows rows;
+  int64_t n = 0, at = 0;
+
+  MUST(PAWL_READ(e->store, counter_read, &rows, err,
+                 .workflow = pawl_buf_some(&f->workflow),
+                 .since = PAWL_TIME_MAX));
+  for (int k = 0; k < rows.nrows; k++) {
+    const pawl_counter_read_row row = pawl_read_counter_read(&rows, k);
+    if (!pawl_counter_is_of(&row, pawl_filter_stored(f), f->version)) continue;
+    n += row.amount;
+    if (may_be_at(&row, f)) at += row.amount;
+  }
+  f->few = may_be_few(f) && n <= FEW;
+  f->none = may_be_none(f) && !at;
+  return PAWL_OK;
 }
 
 pawl_code pawl_filter_read(pawl_engine *e, pawl_str text, pawl_filter *f,
@@ -344,7 +359,7 @@ pawl_code pawl_filter_read(pawl_engine *e, pawl_str text, pawl_filter *f,
   if (f->error_code.len) set_code_texts(f);
   if (f->cancelled_by.len) set_by_text(f);
   set_undone(f);
-  if (may_be_few(f)) MUST(look_how_many(e, f, err));
+  if (may_be_few(f) || may_be_none(f)) MUST(look_how_many(e, f, err));
   if (f->attributes.at)
     MUST(pawl_conditions_read(
         &f->conditions, f->attributes,

@@ -67,6 +67,7 @@ typedef struct pawl_filter {
   int brief; /* no more than is counted */
   int whole; /* not those that were purged but for their attributes */
   int few;   /* are of its statuses */
+  int none;  /* can there be: nothing need be looked for */
 } pawl_filter;
 
 /* Then limit, and whatever else is to be so unless it is asked for otherwise. */

@@ -494,7 +494,7 @@ static pawl_code add_any_page(pawl_engine *e, const pawl_filter *f,
                               pawl_object *list, pawl_error *err) {
   pawl_rows rows;
 
-  if (!f->statuses) return PAWL_OK;
+  if (!f->statuses || f->none) return PAWL_OK;
   if (pawl_filter_is_by_time(f)) return add_sorted_page(e, f, list, err);
   MUST(send_list(e, f, &rows, err));
   return add_page(e, f, &rows, list, err);
@@ -533,7 +533,7 @@ pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
   TRY(pawl_filter_check_all(&f, err));
   f.brief = 1;
   limit = f.limit++;
-  if (f.statuses) TRY(send_list(e, &f, &rows, err));
+  if (f.statuses && !f.none) TRY(send_list(e, &f, &rows, err));
   *more = rows.nrows > limit;
   *count = *more ? limit : rows.nrows;
 out:
@@ -572,7 +572,7 @@ static pawl_code begin_walk(pawl_engine *e, pawl_walk *w, pawl_str query,
   if (f->created_before > soon) f->created_before = soon;
   f->brief = 1;
   w->left = f->limit;
-  w->over = !f->statuses;
+  w->over = !f->statuses || f->none;
   return PAWL_OK;
 }
 
@@ -682,7 +682,7 @@ static pawl_code begin_groups(pawl_engine *e, pawl_walk *w, pawl_str query,
   how->counted = counted(how);
   pawl_filter_leave_out(f, how->counted);
   w->left = f->limit;
-  w->over = !f->statuses;
+  w->over = !f->statuses || f->none;
   return PAWL_OK;
 }
 
