@@ -45,14 +45,14 @@ static void add_option(pawl_buf *b, pawl_str given, const char *name,
   pawl_json_add_string(b, pawl_buf_str(word));
 }
 
-static int64_t version_of(const pawl_message *m) {
+static int64_t version_of(const pawl_message_row *m) {
   pawl_str value = pawl_message_member(m, "version");
   int64_t n;
   return value.at && pawl_json_int(value, &n) ? n : 0;
 }
 
 /* The options of pawl_start: those given, and what the parent decides. */
-static void child_options(const pawl_message *m, const pawl_kin *k,
+static void child_options(const pawl_message_row *m, const pawl_kin *k,
                           pawl_buf *b) {
   pawl_str given = pawl_message_member(m, "options");
   int64_t version = version_of(m);
@@ -88,17 +88,17 @@ static void birth_deinit(birth *b) {
   pawl_buf_deinit(&b->options);
 }
 
-int pawl_birth_is_tracked(const pawl_message *m) {
+int pawl_birth_is_tracked(const pawl_message_row *m) {
   return pawl_json_kind_of(pawl_message_member(m, "track")) != PAWL_JSON_FALSE;
 }
 
-int pawl_birth_may_join(const pawl_message *m) {
+int pawl_birth_may_join(const pawl_message_row *m) {
   pawl_str key, options = pawl_message_member(m, "options");
   return !options.at || !pawl_json_get(options, "key", &key);
 }
 
 /* `kin` is to stay where it is. */
-static pawl_code prepare(pawl_engine *e, const pawl_message *m,
+static pawl_code prepare(pawl_engine *e, const pawl_message_row *m,
                          const pawl_kin *kin, birth *b, pawl_error *err) {
   *b = (birth){.code = {.alloc = &e->alloc},
                .options = {.alloc = &e->alloc},
@@ -123,7 +123,8 @@ static void look_soon(pawl_engine *e) {
   e->look_mono_us = 0;
 }
 
-pawl_code pawl_birth(pawl_engine *e, const pawl_message *m, pawl_error *err) {
+pawl_code pawl_birth(pawl_engine *e, const pawl_message_row *m,
+                     pawl_error *err) {
   pawl_kin kin;
   birth b = {.code = {0}};
   int created;
@@ -154,7 +155,7 @@ typedef struct births {
 
 /* Messages stand in the order of their senders. */
 static pawl_code read_kin(pawl_engine *e, births *all,
-                          const pawl_message *const *list, int i,
+                          const pawl_message_row *const *list, int i,
                           pawl_error *err) {
   if (i && pawl_id_eq(list[i]->instance, list[i - 1]->instance))
     return PAWL_OK;
@@ -163,7 +164,7 @@ static pawl_code read_kin(pawl_engine *e, births *all,
 }
 
 static pawl_code prepare_all(pawl_engine *e, births *all,
-                             const pawl_message *const *list, int n,
+                             const pawl_message_row *const *list, int n,
                              pawl_error *err) {
   for (int i = 0; i < n; i++) {
     birth *b = &all->list[all->n];
@@ -179,8 +180,8 @@ static pawl_code prepare_all(pawl_engine *e, births *all,
   return PAWL_OK;
 }
 
-pawl_code pawl_births(pawl_engine *e, const pawl_message *const *list, int n,
-                      unsigned char *born, pawl_error *err) {
+pawl_code pawl_births(pawl_engine *e, const pawl_message_row *const *list,
+                      int n, unsigned char *born, pawl_error *err) {
   const size_t count = (size_t)n;
   births all = {.kin = pawl_calloc(&e->alloc, count * sizeof *all.kin),
                 .list = pawl_calloc(&e->alloc, count * sizeof *all.list),

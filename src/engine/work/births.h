@@ -14,10 +14,10 @@
 #include "slots.h"
 
 /* Its instance is who sends it. */
-typedef pawl_message_list_row pawl_message;
+typedef pawl_message_list_row pawl_message_row;
 
 /* A member of what it says; at NULL: there is none. */
-static inline pawl_str pawl_message_member(const pawl_message *m,
+static inline pawl_str pawl_message_member(const pawl_message_row *m,
                                            const char *name) {
   pawl_str value = {NULL, 0};
   if (m->data.len) (void)pawl_json_get(m->data, name, &value);
@@ -36,16 +36,17 @@ pawl_code pawl_kin_read(pawl_engine *e, const pawl_id *parent, pawl_kin *k,
                         pawl_error *err);
 
 /* Is it waited for, or to end with its parent? */
-int pawl_birth_is_tracked(const pawl_message *m);
+int pawl_birth_is_tracked(const pawl_message_row *m);
 /* May it go out with others? Which of two of a key is first is for the order
  * of their messages to say. */
-int pawl_birth_may_join(const pawl_message *m);
+int pawl_birth_may_join(const pawl_message_row *m);
 /* One "start" message. */
-pawl_code pawl_birth(pawl_engine *e, const pawl_message *m, pawl_error *err);
+pawl_code pawl_birth(pawl_engine *e, const pawl_message_row *m,
+                     pawl_error *err);
 /* n of them, whose children are of one shard, at once or not at all. born[i] 0:
  * nothing was stored for it: it was there, or is refused, as pawl_birth tells.
  */
-pawl_code pawl_births(pawl_engine *e, const pawl_message *const *list, int n,
-                      unsigned char *born, pawl_error *err);
+pawl_code pawl_births(pawl_engine *e, const pawl_message_row *const *list,
+                      int n, unsigned char *born, pawl_error *err);
 
 #endif

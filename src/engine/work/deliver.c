@@ -33,7 +33,7 @@
 #define CHILDREN 200 /* told to end in one transaction */
 #define DELIVER_EVERY_US PAWL_SECOND
 
-typedef pawl_message message;
+typedef pawl_message_row message;
 
 static pawl_str member(const message *m, const char *name) {
   return pawl_message_member(m, name);
