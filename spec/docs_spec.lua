@@ -1,6 +1,7 @@
 --- docs/workflows.md: every workflow in it is drawn and run as it says.
 local command = require "spec.support.command"
 local nodes = require "pawl.kinds"
+local page = require "spec.support.reference_page"
 local pawl = require "pawl"
 local reference = require "spec.support.reference"
 local testing = require "pawl.testing"
@@ -84,4 +85,16 @@ describe("docs/workflows.md", function()
         "lua5.4 spec/support/reference.lua writes them")
     end
   end)
+end)
+
+describe("docs/reference.md", function()
+  it("tells each option, member, method and flag as the sources do",
+    function()
+      if os.getenv "PAWL_WRITE" then
+        local file <close> = assert(io.open(page.path, "w"))
+        file:write(page.text())
+      end
+      assert.is_true(tmp.read(page.path) == page.text(),
+        "make it anew: PAWL_WRITE=1 ./dev test spec/docs_spec.lua")
+    end)
 end)
