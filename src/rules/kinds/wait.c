@@ -83,7 +83,7 @@ void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear) {
 
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
-  pawl_buf key = {.alloc = d->alloc}, moving = {.alloc = d->alloc};
+  pawl_buf key = {.alloc = d->alloc}, move_key = {.alloc = d->alloc};
   pawl_code rc = PAWL_OK;
   int64_t since, limit_us;
   pawl_token *t;
@@ -92,17 +92,17 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   (void)to, (void)path;
   TRY(wait_key(d, k, node, &key, &has, err));
   TRY(pawl_buf_check(&key, err));
-  TRY(pawl_reschedule_key(d, node, &moving, err));
+  TRY(pawl_reschedule_key(d, node, &move_key, err));
   TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   t = pawl_tok(d, k);
   since = pawl_detail_of(t)->since; /* it waited in another version */
   pawl_detail_drop(t, PAWL_DETAIL_since);
   pawl_wait_until(t, since ? since : pawl_decision_now(d), limit_us);
   pawl_listen(d, k, PAWL_EAR_OWN, node->event, has ? &key : NULL);
-  pawl_reschedule_listen(d, k, node, &moving);
+  pawl_reschedule_listen(d, k, node, &move_key);
 out:
   pawl_buf_deinit(&key);
-  pawl_buf_deinit(&moving);
+  pawl_buf_deinit(&move_key);
   return rc;
 }
 
