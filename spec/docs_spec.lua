@@ -87,6 +87,26 @@ describe("docs/workflows.md", function()
   end)
 end)
 
+--- Workflows are loaded, what prints is to print what stands behind it.
+for _, other in ipairs { "temporal", "camunda", "dbos" } do
+  local path = ("docs/from-%s.md"):format(other)
+  describe(path, function()
+    it("does what it says", function()
+      local engine <close>, clock = testing.open()
+      local n = 0
+      for i, block in ipairs(blocks(path)) do
+        if is_workflow(block) then
+          n = n + 1
+          assert(engine:load(tmp.file(("piece%d.lua"):format(i), block.text)))
+        elseif block.language == "lua" then
+          assert.same(promised(block.text), run(engine, clock, block.text))
+        end
+      end
+      assert.is_true(n >= 6, n)
+    end)
+  end)
+end
+
 describe("docs/reference.md", function()
   it("tells each option, member, method and flag as the sources do",
     function()
