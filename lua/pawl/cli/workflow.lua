@@ -125,7 +125,7 @@ local function durability_of(graph)
   return words[1] and table.concat(words, ", ")
 end
 
---- Declared types, in a line: "{ count: integer > 0, lines: [{ sku: string }] }".
+--- Declared types, in a line: "{ count: integer > 0, list: [string] }".
 local function types_of(types)
   if type(types) ~= "table" then return types end
   if types[1] then return "[" .. types_of(types[1]) .. "]" end

@@ -1,5 +1,6 @@
 --- wait: waits for an event.
 local boundary = require "pawl.boundary"
+local problem = require "pawl.problem"
 local shape = require "pawl.shape"
 local words = require "pawl.words"
 

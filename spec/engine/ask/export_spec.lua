@@ -80,7 +80,7 @@ kit.describe("an export", function(backend)
     -- made of the instance; what was done in this store stays its own, but
     -- for what its history told before it was trimmed (trim_spec)
     local standing = { standing = true, audit = true, archived_task = true,
-      waiter = true }
+      waiter = true, deadline = true }
     local columns = kit.select(url, backend.name == "postgres"
       and "select table_name as t, column_name as c from "
         .. "information_schema.columns where table_schema = 'pawl' and "
