@@ -82,8 +82,7 @@ function shape.share(value, what)
   local percent = tonumber(value:match "^(%d+)%%$"
     or value:match "^(%d+%.%d%d?)%%$")
   if not percent or #value > 10 or percent <= 0 or percent > 100 then
-    fail(example, "%s cannot be %s", what,
-      problem.given(value))
+    fail(example, "%s cannot be '%s'", what, value)
   end
   return value
 end

@@ -30,10 +30,14 @@ describe("pawl start", function()
     local id = here:json("start", "t.hello", "--priority", "7", "--delay",
       "2h", "--tenant", "acme", "--correlation", "c", "--business-key", "b",
       "--key", "k-17", "--attr", "region=eu", "--attr", "n=3", "--attr",
-      "zip:=0123", "--metadata", '{"from":"shop"}').id
+      "zip:=0123", "--metadata", '{"from":"shop"}', "--max-bytes", "500").id
     local instance = here:json("show", id)
     assert.equal("created", instance.status)
     assert.equal(7, instance.priority)
+    assert.equal(500, instance.max_bytes)
+    assert.matches("\nmax bytes    500\n", here:pawl("show", id).out)
+    assert.matches("microseconds", here:pawl("start", "t.hello", "--deadline",
+      "0").err)
     assert.equal("acme", instance.tenant)
     assert.same({ from = "shop" }, instance.metadata)
     assert.is_string(instance.started_by) -- the user's name

@@ -654,21 +654,23 @@ describe("an error of the builder", function()
     refuses("each \"e\" has no 'items'",
       "items = function(ctx) return ctx.vars.list end",
       function() o:each("e", { next = "z", branch = "a" }) end)
-    refuses("'group' of each \"e\" must have 1 to 255 bytes", nil,
+    refuses("'group' of each \"e\" must have 1 to 255 bytes, "
+      .. "none of them zero", nil,
       each { workflow = "w", group = "" })
-    refuses("'priority' of each \"e\" must be between", nil,
+    refuses("'priority' of each \"e\" must be between -32768 and 32767", nil,
       each { workflow = "w", priority = 40000 })
     refuses("each \"e\" has 'group' with a 'branch'",
       'it is for: workflow = "code"', each { branch = "a", group = "g" })
     for _, wrong in ipairs { "10", "0%", "0.00%", "101%", "1.%", ".5%",
       "1.234%", "ten", " 1%", "1e1%" } do
-      refuses("'tolerate' of each \"e\" cannot be",
+      refuses(("'tolerate' of each \"e\" cannot be '%s'"):format(wrong),
         'tolerate = 3, or tolerate = "10%"',
         each { branch = "a", tolerate = wrong })
     end
     refuses("'tolerate' of each \"e\" must be at least 1", nil,
       each { branch = "a", tolerate = 0 })
-    refuses("'tolerate' of each \"e\" must be an integer or a share",
+    refuses("'tolerate' of each \"e\" must be an integer or a share, "
+      .. "not a float",
       'tolerate = 3, or tolerate = "10%"',
       each { branch = "a", tolerate = 1.5 })
     refuses("each \"e\" has both 'tolerate' and 'on_failure'",

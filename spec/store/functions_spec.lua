@@ -182,6 +182,7 @@ if backend then
           metadata = { z = 1, a = { 2 } }, by = "ann", version = 1 } },
         { "t.one", {}, { delay_us = 3600000000 } },
         { "t.one", {}, { at_us = 4102444800000000 } },
+        { "t.one", {}, { deadline_us = 7200000000, max_bytes = 500 } },
         { "t.unknown", {}, { priority = 3 } },
       }
       local lib = compare(cases, function(one, case)
@@ -191,12 +192,14 @@ if backend then
           given.delay, given.delay_us = given.delay_us / 1e6, nil
         elseif given.at_us then
           given.at, given.at_us = given.at_us / 1e6, nil
+        elseif given.deadline_us then
+          given.deadline, given.deadline_us = given.deadline_us / 1e6, nil
         end
         assert(one:start(case[1], case[2], given))
       end, function(case) sql(call("start", table.unpack(case))) end)
       assert.same(rows(lib).instance, rows(url).instance)
       assert.same(rows(lib), rows(url))
-      assert.equal(9, tonumber(kit.count(backend, url, "instance")))
+      assert.equal(10, tonumber(kit.count(backend, url, "instance")))
     end)
 
     it("gives what has the key, on the shard that is the key's", function()

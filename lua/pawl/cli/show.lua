@@ -174,7 +174,7 @@ local function show_times(instance, now)
   line("due", format.when(instance.due, now))
   show_holder(instance, now)
   line("deadline", format.when(instance.deadline, now))
-  line("max bytes", instance.max_bytes)
+  line("max bytes", instance.max_bytes and tostring(instance.max_bytes))
   line("suspended", format.when(instance.suspended_at, now))
 end
 

@@ -1977,6 +1977,8 @@ function Engine:close() end
 ---@field version? integer     of the workflow; default: the newest
 ---@field priority? integer    higher runs first
 ---@field delay? number|string begin later: seconds, or "2h"
+---@field deadline? number|string  so long after it began it fails
+---@field max_bytes? integer   that its variables may have
 ---@field tenant? string
 ---@field group? string
 ---@field correlation? string
