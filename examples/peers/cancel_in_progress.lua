@@ -8,7 +8,10 @@
 -- Hatchet, examples/python/concurrency_cancel_in_progress/worker.py: 28 lines.
 local pawl = require "pawl"
 
-local build = pawl.workflow { code = "peers.cancel_in_progress" }
+local build = pawl.workflow {
+  code = "peers.cancel_in_progress",
+  input = { group = "string" },
+}
 
 --- Five seconds of work, in small pieces.
 local function work(ctx)

@@ -5,10 +5,15 @@
 -- nFlow, nflow-tests, CreditApplicationWorkflow.java: 102 lines.
 local pawl = require "pawl"
 
-local credit = pawl.workflow { code = "peers.credit_application" }
+local credit = pawl.workflow {
+  code = "peers.credit_application",
+  input = { customer = "string", amount = "number > 0",
+    ["preview?"] = "boolean" },
+}
 
 credit:step("create", {
-  run = function(ctx) ctx.vars.application = "abc" .. ctx.input.customer end,
+  into = "application",
+  run = function(ctx) return "abc" .. ctx.input.customer end,
 })
 
 credit:task("decide", {
@@ -25,8 +30,9 @@ credit:choice("is_preview", {
 
 credit:step("grant", {
   retry = 3,
+  into = "loan",
   run = function(ctx)
-    ctx.vars.loan = ctx.host.create_loan {
+    return ctx.host.create_loan {
       application = ctx.vars.application, amount = ctx.input.amount,
       key = ctx.idempotency_key(),
     }

@@ -17,17 +17,22 @@ transfer:step("begin", {
     if ctx.vars.request.amount <= 0 then
       error { code = "invalid_amount", message = "nothing to transfer" }
     end
-    ctx.vars.transfer = { id = ctx.idempotency_key(), status = "begun" }
-    ctx.answer(ctx.vars.transfer)
+    local begun = { id = ctx.idempotency_key(), status = "begun" }
+    ctx.answer(begun)
+    return begun
   end,
   on_error = { ["*"] = "cancel" },
 })
 
 transfer:step("complete", {
-  run = function(ctx) ctx.vars.transfer.status = "completed" end,
+  run = function(ctx)
+    return { id = ctx.output.begin.id, status = "completed" }
+  end,
 })
 
-transfer:finish("done", { output = function(ctx) return ctx.vars.transfer end })
+transfer:finish("done", {
+  output = function(ctx) return ctx.output.complete end,
+})
 
 transfer:step("cancel", {
   run = function(ctx)

@@ -8,7 +8,10 @@
 -- activities.go.
 local pawl = require "pawl"
 
-local expense = pawl.workflow { code = "peers.expense" }
+local expense = pawl.workflow {
+  code = "peers.expense",
+  input = { expense = "string" },
+}
 
 expense:step("enter", {
   run = function(ctx) ctx.emit("expense.entered", ctx.input) end,
@@ -17,6 +20,7 @@ expense:step("enter", {
 expense:wait("decision", {
   event = "expense.decided",
   key = "expense",
+  accepts = "one of approved, rejected",
   timeout = "10m",
   into = "decision",
 })

@@ -5,26 +5,28 @@ local here = pawl.workflow { code = "peers.file_processing_here" }
 
 here:step("fetch", {
   run = function(ctx)
-    ctx.vars.path = os.tmpname()
-    local copy <close> = assert(io.open(ctx.vars.path, "w"))
+    local path = os.tmpname()
+    local copy <close> = assert(io.open(path, "w"))
     copy:write("what is in ", ctx.input.file)
+    return path
   end,
 })
 
 here:step("transform", {
   run = function(ctx)
-    local copy <close> = assert(io.open(ctx.vars.path))
-    ctx.vars.text = copy:read("a"):upper()
+    local copy <close> = assert(io.open(ctx.output.fetch))
+    return copy:read("a"):upper()
   end,
 })
 
 here:step("send", {
   run = function(ctx)
-    os.remove(ctx.vars.path)
-    ctx.emit("file.processed", { file = ctx.input.file, text = ctx.vars.text })
+    ctx.emit("file.processed", { file = ctx.input.file,
+      text = ctx.output.transform })
+    os.remove(ctx.output.fetch)
   end,
 })
 
-here:finish("sent", { output = function(ctx) return ctx.vars.text end })
+here:finish("sent", { output = function(ctx) return ctx.output.transform end })
 
 return here

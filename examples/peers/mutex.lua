@@ -6,7 +6,11 @@
 -- them.
 local pawl = require "pawl"
 
-local mutex = pawl.workflow { code = "peers.mutex", keep_history = 1000 }
+local mutex = pawl.workflow {
+  code = "peers.mutex",
+  input = { resource = "string" },
+  keep_history = 1000,
+}
 
 mutex:wait("free", {
   event = "mutex.wanted",

@@ -9,6 +9,7 @@ local pawl = require "pawl"
 
 local trip = pawl.workflow {
   code = "peers.saga",
+  input = { trip = "string" },
   on_failure = { emit = "trip.failed", start = "peers.saga_repair" },
 }
 
@@ -16,15 +17,23 @@ local trip = pawl.workflow {
 local function call(action)
   return function(ctx)
     return ctx.host.travel { action = action, trip = ctx.input.trip,
-      of = ctx.output, key = ctx.idempotency_key() }
+      key = ctx.idempotency_key() }
+  end
+end
+
+-- What a step gave is what its undo has.
+local function undo(action)
+  return function(ctx)
+    ctx.host.travel { action = action, trip = ctx.input.trip, of = ctx.output,
+      key = ctx.idempotency_key() }
   end
 end
 
 trip:step("flight", { run = call "reserve_flight",
-                      undo = call "cancel_flight" })
+                      undo = undo "cancel_flight" })
 trip:step("rental", { run = call "reserve_rental",
-                      undo = call "cancel_rental" })
-trip:step("payment", { run = call "pay", undo = call "refund" })
+                      undo = undo "cancel_rental" })
+trip:step("payment", { run = call "pay", undo = undo "refund" })
 trip:step("confirm_flight", { run = call "confirm_flight" })
 trip:step("confirm_rental", { run = call "confirm_rental" })
 

@@ -6,7 +6,10 @@
 -- sliding_window_workflow.go and record_processor_workflow.go: 285 lines.
 local pawl = require "pawl"
 
-local batch = pawl.workflow { code = "peers.sliding_window" }
+local batch = pawl.workflow {
+  code = "peers.sliding_window",
+  input = { records = "integer 1..10000" },
+}
 
 batch:each("records", {
   items = function(ctx)

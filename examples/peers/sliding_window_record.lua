@@ -4,12 +4,10 @@ local pawl = require "pawl"
 local record = pawl.workflow { code = "peers.sliding_window_record" }
 
 -- Drawn once, and kept: whoever goes on with it waits as long.
-record:step("begin", {
-  run = function(ctx) ctx.vars.seconds = math.random(0, 9) end,
-})
+record:step("seconds", { run = function() return math.random(0, 9) end })
 
-record:timer("process", { after = function(ctx) return ctx.vars.seconds end })
+record:timer("process", { after = function(ctx) return ctx.output.seconds end })
 
-record:finish("done", { output = function(ctx) return ctx.vars.seconds end })
+record:finish("done", { output = function(ctx) return ctx.output.seconds end })
 
 return record

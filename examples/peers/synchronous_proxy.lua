@@ -11,21 +11,9 @@ local pawl = require "pawl"
 
 local order = pawl.workflow { code = "peers.synchronous_proxy" }
 
-local SIZES <const> = { small = true, medium = true, large = true }
-local COLORS <const> = { red = true, blue = true, black = true }
-
---- What a page is told: what is wrong, or which one comes next.
-local function check(what, values, next_page)
-  return function(event)
-    if not values[event.data] then
-      error { code = "invalid_" .. what,
-        message = ("there is no %s %s"):format(what, event.data) }
-    end
-    return { page = next_page }
-  end
-end
-
-order:wait("email", { event = "order.email", into = "email" })
+order:wait("email", {
+  event = "order.email", accepts = "string", into = "email",
+})
 
 -- This takes a service, and so a step, which answers when it is stored.
 order:step("register", {
@@ -38,13 +26,17 @@ order:step("register", {
   on_error = { invalid_email = "refuse" },
 })
 
+-- What is not accepted is refused; who asked is told what was expected.
 order:wait("size", {
-  event = "order.size", into = "size", answer = check("size", SIZES, "color"),
+  event = "order.size", into = "size",
+  accepts = "one of small, medium, large",
+  answer = function() return { page = "color" } end,
 })
 
 order:wait("color", {
   event = "order.color", into = "color",
-  answer = check("color", COLORS, "shipping"),
+  accepts = "one of red, blue, black",
+  answer = function() return { page = "shipping" } end,
 })
 
 order:step("ship", {

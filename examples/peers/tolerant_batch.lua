@@ -7,7 +7,10 @@
 -- lines, and the functions that it calls.
 local pawl = require "pawl"
 
-local batch = pawl.workflow { code = "peers.tolerant_batch" }
+local batch = pawl.workflow {
+  code = "peers.tolerant_batch",
+  input = { files = "integer > 0", ["broken?"] = "integer" },
+}
 
 batch:each("pieces", {
   items = function(ctx)
@@ -59,10 +62,10 @@ batch:step("reduce", {
       end
     end
     for month, sum in ipairs(means) do means[month] = sum / files end
-    ctx.vars.result = { files = files, means = means }
+    return { files = files, means = means }
   end,
 })
 
-batch:finish("done", { output = function(ctx) return ctx.vars.result end })
+batch:finish("done", { output = function(ctx) return ctx.output.reduce end })
 
 return batch

@@ -10,13 +10,9 @@ local counter = pawl.workflow { code = "peers.update_with_answer" }
 
 counter:wait("counting", {
   event = "counter.add",
+  accepts = "integer >= 0",
   into = "addend",
-  answer = function(event, ctx)
-    if event.data < 0 then
-      error { code = "negative", message = "only 0 and more" }
-    end
-    return ctx.vars.count or 0
-  end,
+  answer = function(_, ctx) return ctx.vars.count or 0 end,
   on_event = { event = "counter.done", next = "done" },
 })
 
