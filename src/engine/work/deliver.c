@@ -493,7 +493,8 @@ static void log_kept(pawl_engine *e, const message *m, const pawl_error *why) {
                  "a message is kept and will be delivered later", &told);
 }
 
-/* One of them is at fault: which, shows when each goes out by itself. */
+/* One of them is at fault, and not the store as a whole: which, shows when each
+ * goes out by itself. */
 static int is_of_one(pawl_code rc) {
   return rc != PAWL_OK && rc != PAWL_INTERRUPTED &&
          !pawl_code_is_transient(rc);
@@ -534,7 +535,7 @@ static pawl_code deliver_page(pawl_engine *e, int shard, const message *page,
   int done;
   pawl_code rc = hand_over_page(e, page, n, &done, err), last;
 
-  if (rc != PAWL_OK && rc != PAWL_INTERRUPTED && !pawl_code_is_transient(rc)) {
+  if (is_of_one(rc)) {
     log_kept(e, &page[done], err);
     *kept = 1;
     rc = PAWL_OK;
