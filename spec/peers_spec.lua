@@ -228,7 +228,7 @@ kit.describe("the sample", function(backend)
       ids[i] = assert(engine:start("peers.mutex_user", { resource = "r" }))
     end
     local working = {}
-    for _ = 1, 200 do
+    for _ = 1, 120 do
       assert(engine:tick(1))
       assert(second:tick(1))
       local now = who_works(engine, ids)
@@ -260,6 +260,19 @@ kit.describe("the sample", function(backend)
       assert.equal("4", who_works(engine, ids))
     end)
 
+  it("mutex is made anew after it was done away with", function()
+    local engine = opened(MUTEX)
+    users(engine, 1)
+    pass(engine, 10)
+    local lock = assert(engine:list { workflow = "peers.mutex" })[1]
+    tell(engine, "mutex.needless", nil, { instance = lock.id })
+    assert.equal("completed", kit.status(engine, lock.id))
+    local ids = users(engine, 2)
+    assert.equal("1", who_works(engine, ids))
+    pass(engine, 10)
+    assert.equal("2", who_works(engine, ids))
+  end)
+
   ---- sliding_window
 
   local WINDOW <const> = "sliding_window sliding_window_record"
@@ -269,7 +282,7 @@ kit.describe("the sample", function(backend)
     local id = begun(engine, "sliding_window", { records = 50 })
     local second = another(WINDOW) -- and both go on
     local most = 0
-    for _ = 1, 100 do
+    for _ = 1, 40 do
       local live = assert(engine:tally { parent = id,
         status = { "created", "running", "waiting" } })
       most = math.max(most, live)

@@ -9,7 +9,8 @@
 -- Temporal, samples-go, dsl/workflow.go: 127 lines, and 33 in activities.go.
 local pawl = require "pawl"
 
-local dsl = pawl.workflow { code = "peers.dsl" }
+-- A program of more statements in a row is suspended: does it ever end?
+local dsl = pawl.workflow { code = "peers.dsl", busy_limit = 1000 }
 
 local activities = {
   greet = function(who) return "Hello, " .. who end,

@@ -13,7 +13,7 @@ user:step("ask", {
   run = function(ctx)
     local resource = ctx.input.resource
     ctx.start("peers.mutex", { resource = resource },
-      { key = resource, track = false })
+      { key = resource, reuse = "ended", track = false })
     ctx.signal { name = "mutex.wanted", key = resource, data = ctx.id }
   end,
   undo = unlock,
