@@ -30,6 +30,7 @@ local fail = problem.fail
 ---@field event string
 ---@field key? string|fun(ctx: pawl.Ctx): any
 ---@field match? fun(event: pawl.Event, ctx: pawl.Ctx): any
+---@field accepts? pawl.Types
 ---@field answer? fun(event: pawl.Event, ctx: pawl.Ctx): any
 ---@field into? string          the variable that takes the event's data
 
@@ -57,9 +58,10 @@ local KINDS = {
   },
   on_event = {
     kind = "wait",
-    own = { "event", "key", "match", "answer", "into" },
+    own = { "event", "key", "match", "answer", "accepts", "into" },
     fields = with_common { event = shape.pattern, key = shape.event_key,
-      match = shape.handler, answer = shape.handler, into = shape.name },
+      match = shape.handler, answer = shape.handler, accepts = shape.types,
+      into = shape.name },
     example = 'on_event = { event = "order.changed", next = "again" }',
   },
 }
