@@ -36,8 +36,9 @@ local words = require "pawl.words"
 ---@field wait fun(self: pawl.Workflow, name: string, options: pawl.WaitOptions): pawl.Workflow
 
 local function judged(w)
-  local failed = w.match_failed or 0
-  local declined = w.turned_down - failed
+  local failed, refused = w.match_failed or 0, w.refused or 0
+  local declined = w.turned_down - failed - refused
+  local why = w.error and ", with " .. words.error(w.error) or ""
   local text = ""
   if declined > 0 then
     text = (" %s turned down by its `match`."):format(declined == 1
@@ -45,8 +46,11 @@ local function judged(w)
   end
   if failed > 0 then
     text = ("%s Its `match` failed for %s%s."):format(text,
-      words.plural(failed, "event"),
-      w.error and ", with " .. words.error(w.error) or "")
+      words.plural(failed, "event"), refused == 0 and why or "")
+  end
+  if refused > 0 then
+    text = ("%s It has refused %s%s."):format(text,
+      words.plural(refused, "event"), why)
   end
   return text
 end

@@ -615,9 +615,10 @@ function Transaction:query(sql, ...) end
 ---@field due? string
 ---@field waiting_for table   what, and more by `what`; of an event: event,
 ---                           key, until, match, turned_down, and, where `match`
----                           itself failed, match_failed and error; of a time:
----                           at, and where an event moves it event and key;
----                           moved_by has what moves an event's until
+---                           itself failed, match_failed and error, where
+---                           `accepts` or `answer` refused, refused and error;
+---                           of a time: at, and where an event moves it event and
+---                           key; moved_by has what moves an event's until
 ---@field would_move table[]  what, to, and more
 ---@field may table[]         kind, id; of a suspended one "operator" first
 

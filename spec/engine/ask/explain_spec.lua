@@ -104,6 +104,33 @@ kit.describe("explaining", function(backend)
     assert.same({}, explain(engine, id).tokens)
   end)
 
+  it("tells what `accepts` and `answer` refused from what `match` did",
+    function()
+      local engine = backend.fresh()
+      local flow = flow_of("t.wait", "w")
+      flow:wait("w", { event = "paid", next = "z", accepts = "number",
+        answer = function() error { code = "poor", message = "too little" } end,
+        on_event = { event = "void", accepts = "string", next = "z" } })
+      flow:finish "z"
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.wait")
+      local sent = { { "paid", "ten" }, { "paid", 1 }, { "void", 2 } }
+      for _, one in ipairs(sent) do
+        assert(engine:signal { name = one[1], instance = id, data = one[2] })
+        assert(engine:run())
+      end
+      local why, token = explain(engine, id)
+      assert.same({ 2, nil }, { token.waiting_for.refused,
+        token.waiting_for.match_failed })
+      assert.matches('to "z". It has refused 2 events, with poor: too little.',
+        said(why), 1, true)
+      assert.matches("It has refused 1 event, with value: data: expected "
+        .. "string, found 2.", said(why), 1, true)
+      assert(engine:signal { name = "void", instance = id, data = "x" })
+      assert(engine:run())
+      assert.equal("completed", assert(engine:get(id)).status)
+    end)
+
   it("tells a `match` that failed from one that declined", function()
     local engine = backend.fresh()
     local flow = flow_of("t.wait", "w")

@@ -4,6 +4,7 @@
  *
  * lua/pawl/explain.lua makes sentences of it. */
 #include <assert.h>
+#include <string.h>
 
 #include "../../rules/asked.h"
 #include "../../rules/state.h"
@@ -289,22 +290,29 @@ static void member_mover(const token_view *v, pawl_object *o) {
   pawl_object_end(&mover);
 }
 
-/* Events for which `match` itself failed; they count as turned down too. */
-static void member_match_failures(const token_view *v, pawl_object *o) {
+/* Events for which `match` itself failed, and those that `accepts` or `answer`
+ * refused; they count as turned down too. `error` is of the newest. */
+static void member_refused(const token_view *v, pawl_object *o) {
+  static const char MATCH[] = "`match`";
   const pawl_rows *r = &v->f->at[REASONS];
   pawl_str error = {NULL, 0};
-  int n = 0;
+  int failed = 0, refused = 0;
 
   for (int k = 0; k < r->nrows; k++) {
     const pawl_explain_history_row row = pawl_read_explain_history(r, k);
     if (!pawl_str_eqz(row.type, "refused") || row.token != v->t->no ||
         row.visit != v->t->visit)
       continue;
-    if (!n++) error = row.error; /* of the newest */
+    if (!failed && !refused) error = row.error;
+    if (row.text.len > sizeof MATCH &&
+        memcmp(row.text.at, MATCH, sizeof MATCH - 1) == 0)
+      failed++;
+    else
+      refused++;
   }
-  if (!n) return;
-  pawl_member_int(o, "match_failed", n);
-  pawl_member_json(o, "error", error);
+  if (failed) pawl_member_int(o, "match_failed", failed);
+  if (refused) pawl_member_int(o, "refused", refused);
+  if (failed || refused) pawl_member_json(o, "error", error);
 }
 
 /* How many events came and did not match is told, too: a wait that turns all
@@ -315,7 +323,7 @@ static void for_event(const token_view *v, pawl_object *o) {
   member_mover(v, o);
   pawl_member_bool(o, "match", v->node->has_match);
   pawl_member_int(o, "turned_down", pawl_asked_count(v->t));
-  member_match_failures(v, o);
+  member_refused(v, o);
 }
 
 /* A row that is not there is said to be none: the task is written with the
