@@ -182,6 +182,16 @@ static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
   }
 }
 
+static pawl_code w_claim(void *ud, pawl_decision *d, const pawl_letter *l,
+                         pawl_str id, int *taken, pawl_error *err) {
+  world *w = ud;
+  (void)d, (void)l, (void)id;
+  *taken = w->calm || pick(w, 2);
+  return w->calm || !rarely(w, 30)
+             ? PAWL_OK
+             : pawl_fail(err, PAWL_UNREACHABLE, "no store");
+}
+
 static void world_init(world *w, uint64_t seed) {
   memset(w, 0, sizeof *w);
   w->seed = seed * 2654435761u + 88172645463325252u;
@@ -199,6 +209,7 @@ static void world_init(world *w, uint64_t seed) {
                          .random = w_random,
                          .name = w_name,
                          .ask = w_ask,
+                         .claim = w_claim,
                          .stepped = w_stepped,
                          .is_late = w_is_late,
                          .trace = w_trace};
@@ -295,6 +306,7 @@ static void add_leaf(graph *g, int what, const char *next, char first[16]) {
       {"timer",
        "\"at\":true,\"reschedule\":{\"event\":\"e.x\",\"into\":\"m\"}"},
       {"wait", "\"event\":\"e.x\",\"key\":true,\"into\":\"got\""},
+      {"wait", "\"event\":\"e.x\",\"key\":true,\"take\":\"one\""},
       {"wait", "\"event\":\"e.*\",\"match\":true,\"timeout\":90000000"},
       {"task", "\"task\":{\"title\":\"t\",\"due\":50000000}"},
       {"task", "\"task\":{\"title\":\"t\"},\"timeout\":70000000"},
@@ -353,12 +365,12 @@ static void blocks(graph *g, int depth, int n, const char *next,
 
   snprintf(to, sizeof to, "%s", next);
   for (int i = 0; i < n; i++) {
-    int what = pick(g->w, depth < 3 ? 21 : 15);
-    if (what == 15 || what == 16)
+    int what = pick(g->w, depth < 3 ? 22 : 16);
+    if (what == 16 || what == 17)
       add_fork(g, depth, to, first);
-    else if (what == 17)
-      add_each(g, depth, to, first);
     else if (what == 18)
+      add_each(g, depth, to, first);
+    else if (what == 19)
       add_choice(g, depth, to, first);
     else
       add_leaf(g, what, to, first);

@@ -129,6 +129,7 @@ kit.describe("very many events kept for one key", function(backend)
       prefix = list("text", "null"), after_at = list("timestamptz", at),
       after_came = list("uuid", nil_id), late_at = list("timestamptz", zero),
       late_came = list("uuid", nil_id), since = list("bigint", "1000000000"),
+      taker = list("uuid", "null"),
       max = list("integer", "64"), now = at })
     if not pg then
       local plan = shell.output { "sqlite3", "-batch", url,

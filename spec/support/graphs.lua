@@ -192,6 +192,7 @@ local function draw_wait(pen, to)
     pattern = random:chance(30) and PATTERNS[event] or nil,
     key = random:weighted { order = 4, handler = 1, none = 2 },
     match = random:chance(20) or nil, into = random:chance(30) or nil })
+  node.takes_one = node.key ~= "none" and random:chance(25) or nil
   if random:chance(40) then
     node.timeout = random:pick { 5, 600, 90000 }
     node.computed = random:chance(30) or nil
@@ -558,6 +559,7 @@ function render.wait(node)
       and "function(event) return event.data.n % 2 == 0 end",
     into = node.into and q("got_" .. node.name),
     reschedule = node.timeout and reschedule(node),
+    take = node.takes_one and KEYS[node.key] and q "one",
     answer = node.into and "function(event, ctx)\n"
       .. '    if event.data.n % 7 == 6 then error { code = "not_now" } end\n'
       .. "    return ctx.node\n  end",

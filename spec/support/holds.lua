@@ -148,7 +148,9 @@ local function news_of(stage)
       table.insert(news.letters[row.id], row)
     end
   end
-  for _, row in ipairs(stage:sql("select source, id, name, key from pawl.event \
+  local taker = id:gsub("instance", "taker")
+  for _, row in ipairs(stage:sql("select source, id, name, key, "
+    .. taker .. " as taker from pawl.event \
     where key is not null and expires_at > " .. now)) do
     news.kept[row.key] = news.kept[row.key] or {}
     table.insert(news.kept[row.key], row)
@@ -168,7 +170,7 @@ local function was_asked(token, event_id)
 end
 
 --- An event that a wait would take, and that nobody has shown it.
-local function unseen_event(news, id, token, want)
+local function unseen_event(news, id, token, want, takes_one)
   for _, l in ipairs(news.letters[id] or {}) do
     local fits
     if want.key and l.key then fits = want.key == l.key
@@ -180,7 +182,10 @@ local function unseen_event(news, id, token, want)
   end
   for _, event in ipairs(news.kept[want.key or 0] or {}) do
     local event_id = event.source .. ":" .. event.id
+    local is_others = takes_one and event.taker and event.taker ~= ""
+      and event.taker ~= id
     if means(want.pattern, event.name) and not news.known[id .. event_id]
+      and not is_others
       and not was_asked(token, event_id) then
       return event_id .. ", kept for its key"
     end
@@ -210,7 +215,8 @@ local function check_seen(stage, one, tokens, news)
     for _, no in ipairs { token.no, token.no + EAR } do
       local want = news.wants[("%s %d"):format(id, no)]
       if token.state == "waiting" and want then
-        what = what or unseen_event(news, id, token, want)
+        what = what or unseen_event(news, id, token, want,
+          node.takes_one and no == token.no)
       end
     end
     if what then

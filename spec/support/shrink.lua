@@ -53,9 +53,10 @@ end
 --- Optional fields that a node can do without.
 local SPARE = { "fails", "item_fails", "undo_fails", "undo", "transactional",
   "emits", "starts", "errors", "match", "into", "pattern", "timeout",
-  "ignored", "prepare", "computed", "moved", "signal", "assignee",
-  "escalate", "due", "output", "on_exhausted", "attempts", "person_fails",
-  "expect", "losers", "failed", "terminate", "parent_end", "beside" }
+  "ignored", "prepare", "computed", "moved", "takes_one", "signal",
+  "assignee", "escalate", "due", "output", "on_exhausted", "attempts",
+  "person_fails", "expect", "losers", "failed", "terminate", "parent_end",
+  "beside" }
 
 --- Each way to make a case smaller, the larger cuts first, as functions that
 --- change a copy. false: there was nothing to cut.

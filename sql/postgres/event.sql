@@ -12,7 +12,7 @@ on conflict (shard, tenant, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        by = excluded.by, came = excluded.came,
        posted = false, received_at = excluded.received_at, ord = excluded.ord,
-       expires_at = excluded.expires_at
+       expires_at = excluded.expires_at, taker = null
  where e.expires_at <= excluded.received_at;
 
 -- name: event_copy
@@ -28,7 +28,7 @@ on conflict (shard, tenant, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        by = excluded.by, came = excluded.came,
        received_at = excluded.received_at, expires_at = excluded.expires_at,
-       ord = excluded.ord
+       ord = excluded.ord, taker = null
  where e.expires_at <= excluded.received_at;
 
 -- name: event_prune
@@ -45,13 +45,14 @@ delete from pawl.event e
 -- args: @shard smallint, @no integer[], @tenant text[], @key text[],
 --       @name text[], @prefix text[], @after_at time[], @after_came uuid[],
 --       @late_at time[], @late_came uuid[], @since bigint??[],
---       @max integer[], @now time?
+--       @taker uuid[], @max integer[], @now time?
 -- rows: no integer, source text, id text, name text, key text, data json,
 --       by text, came uuid, received_at time, horizon bigint
 -- For waits that begin later: events with their key, and their name or, one
 -- word behind a prefix, their pattern; oldest first, from @after on. And, when
 -- @since is given, those from @late to @after that were written since then, as
--- they were not to be seen when the others were. All that is written before
+-- they were not to be seen when the others were; but none that another one has
+-- taken, when @taker takes one for all. All that is written before
 -- the horizon is seen now. (0029)
 -- The second is spelled so that the index by time does not fit: neither its
 -- range nor its order.

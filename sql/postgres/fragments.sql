@@ -64,6 +64,7 @@ case when s.pattern like '%*'
 (e.name = s.name
        or (left(e.name, length(s.prefix)) = s.prefix
            and strpos(substr(e.name, length(s.prefix) + 1), '.') = 0))
+  and (s.taker is null or e.taker is null or e.taker = s.taker)
   and e.expires_at > coalesce(@now, now())
 
 -- fragment: counter_columns

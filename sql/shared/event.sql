@@ -23,6 +23,17 @@ update pawl.event
    and coalesce(not posted, false); -- only: postgres
    and not posted; -- only: sqlite
 
+-- name: event_take
+-- args: @shard smallint, @tenant text, @source text, @id text,
+--       @taker uuid, @now time?
+-- One that takes it for all that would: changes nothing when another has, or it
+-- has expired.
+update pawl.event set taker = @taker
+ where shard = @shard and tenant = @tenant and source = @source and id = @id
+   and (taker is null or taker = @taker)
+   and expires_at > coalesce(@now, now()); -- only: postgres
+   and expires_at > @now; -- only: sqlite
+
 -- name: event_unposted
 -- args: @shard smallint, @age_us bigint, @now time?, @max integer
 -- rows: tenant text, source text, id text

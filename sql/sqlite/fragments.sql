@@ -113,6 +113,7 @@ select t.id, t.commits, t.started_at is not null as started, t.compensation,
 (name = @name
          or (substr(name, 1, length(@prefix)) = @prefix
              and instr(substr(name, length(@prefix) + 1), '.') = 0))
+    and (@taker is null or taker is null or taker = @taker)
     and expires_at > @now
   order by received_at, came limit @max
 

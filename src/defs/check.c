@@ -435,6 +435,10 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
     return pawl_refuse_node(d, node, err, "timeout = \"7d\"",
                             ": `reschedule` moves a `timeout`, and there is "
                             "none");
+  if (node->take_one && !node->key && !node->has_key)
+    return pawl_refuse_node(d, node, err, "key = \"order\"",
+                            ": `take` is of events with a key, and there is "
+                            "no `key`");
   MUST(check_variable(d, node, "reschedule.key", node->moved_key, err));
   MUST(check_variable(d, node, "reschedule.into", node->moved_into, err));
   MUST(check_transitions(d, node, err));

@@ -31,6 +31,8 @@
  *              "choose":true,                     choice
  *              "event":"payment.*",               wait
  *              "key":"order_id" | true,           wait: a name, or a handler
+ *              "take":"all"|"one",                wait: all that an event is
+ *                                                 for, or one of them
  *              "match":true,"answer":true,        wait: handlers
  *              "accepts":{"sum":"number",...},    wait: what data must be
  *              "into":"payment",                  step, wait, task, call, each:
@@ -116,6 +118,7 @@ typedef struct pawl_edge {
   X(FLAG, terminate, terminate)      /* finish */                           \
   X(TEXT, event, event)              /* wait: "payment.received",           \
                                         "payment.*" */                      \
+  X(CHOICE, take, take_one, "all", "one") /* wait: of those for an event */ \
   X(TEXT, into, into)                /* the variable that takes the         \
                                         output */                           \
   X(CHOICE, losers, losers_cancel, "run", "cancel") /* join: cancelled, or  \

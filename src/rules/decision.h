@@ -51,6 +51,8 @@ typedef struct pawl_question {
   pawl_str error;         /* what led here; at NULL: nothing has failed */
 } pawl_question;
 
+typedef struct pawl_letter pawl_letter;
+
 /* What a decision asks of the world. */
 struct pawl_world {
   void *ud;
@@ -77,6 +79,11 @@ struct pawl_world {
    * or never, when that is -1. */
   pawl_code (*spend)(void *ud, pawl_decision *d, pawl_quota quota, int64_t n,
                      int64_t *wait_us, pawl_error *err);
+  /* Takes an event with a key for the instance, from all others that would: it
+   * has it from then on, whatever comes of the decision. *taken 0: another has
+   * it, or it has expired. */
+  pawl_code (*claim)(void *ud, pawl_decision *d, const pawl_letter *l,
+                     pawl_str id, int *taken, pawl_error *err);
   /* A step has ended, however. */
   void (*stepped)(void *ud, const pawl_decision *d, int32_t token,
                   pawl_node *node);
@@ -88,7 +95,7 @@ struct pawl_world {
 };
 
 /* A row of the inbox, or an event that was found waiting for a key. */
-typedef struct pawl_letter {
+struct pawl_letter {
   pawl_id no;
   pawl_buf kind, name, key, event_id, source, by, data;
   int has_key;
@@ -98,7 +105,7 @@ typedef struct pawl_letter {
                        asked about it; 0: it may have been */
   pawl_id came;     /* orders what was received in one instant */
   int64_t received_us;
-} pawl_letter;
+};
 
 static inline int pawl_letter_is(const pawl_letter *l, const char *kind) {
   return pawl_str_eqz(pawl_buf_str(&l->kind), kind);

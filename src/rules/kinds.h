@@ -12,6 +12,7 @@
 typedef enum pawl_reception {
   PAWL_LEFT, /* it is not taken now, or failed the node */
   PAWL_REFUSED,
+  PAWL_ELSEWHERE, /* another instance has it */
   PAWL_RECEIVED
 } pawl_reception;
 

@@ -36,7 +36,7 @@ void pawl_reschedule_transfer(pawl_decision *d, int k, const pawl_node *was,
   pawl_buf_deinit(&key);
 }
 
-/* ---- moving ---- */
+/* ---- another time ---- */
 
 /* When it is due by what is known now, in *due_us, 0: never. One that lasts so
  * long begins anew: as the event was received, or as it began itself, if that

@@ -9,6 +9,8 @@ local words = require "pawl.words"
 ---@field next? string|table<string, string>  a node, or `received` and `timeout`
 ---@field key? string|fun(ctx: pawl.Ctx): any  what the event's key must equal:
 ---                              a name in variables or input, or a handler
+---@field take? "all"|"one"  whether an event with its key goes to all that wait
+---                              for it, or to one of them; "all"
 ---@field match? fun(event: pawl.Event, ctx: pawl.Ctx): any  false or nil: not
 ---                              this event. It may be asked more than once
 ---@field answer? fun(event: pawl.Event, ctx: pawl.Ctx): any  what who asked by
@@ -56,6 +58,10 @@ local function judged(w)
 end
 
 local function check(node, whose)
+  if node.take == "one" and not node.key then
+    problem.fail('key = "order"', "%s has 'take', which is of events with a "
+      .. "key, but no 'key'", whose)
+  end
   if node.reschedule and not node.timeout then
     problem.fail('timeout = "7d"',
       "%s has 'reschedule', which moves a 'timeout', but none", whose)
@@ -68,6 +74,7 @@ return {
     event = shape.pattern,
     next = shape.next,
     key = shape.event_key,
+    take = shape.one_of("all", "one"),
     match = shape.handler,
     answer = shape.handler,
     accepts = shape.types,
@@ -96,6 +103,7 @@ return {
       w.key and " with the key " .. words.quoted(w.key) or "",
       w.match and ", if its `match` agrees" or "",
       words.signal(w, data.id), to and " to " .. words.quoted(to) or "")
+    if w.take then text = text .. " One of those that wait takes it." end
     text = text .. judged(w) .. words.timeout_of(data, token)
     if not w.moved_by then return text end
     return ("%s %s has that worked out anew."):format(text,

@@ -38,6 +38,7 @@ typedef struct kit {
   int64_t now, refusals;
   int64_t slow_us; /* that each handler takes */
   int late;        /* it has had its turn */
+  int elsewhere;   /* events are another's; -1: nobody can tell */
   kit_answer answers[16];
   int nanswers;
   char *names[256];
@@ -72,6 +73,16 @@ static inline void kit_trace(void *ud, const pawl_decision *d,
                              const char *detail, int64_t due_us) {
   (void)d, (void)kind, (void)elapsed_us, (void)detail, (void)due_us;
   if (outcome) pawl_buf_addf(&((kit *)ud)->trace, "%s %s, ", node, outcome);
+}
+
+static inline pawl_code kit_claim(void *ud, pawl_decision *d,
+                                  const pawl_letter *l, pawl_str id,
+                                  int *taken, pawl_error *err) {
+  const kit *k = ud;
+  (void)d, (void)l, (void)id;
+  *taken = !k->elsewhere;
+  return k->elsewhere < 0 ? pawl_fail(err, PAWL_UNREACHABLE, "no store")
+                          : PAWL_OK;
 }
 
 static inline const char *kit_name(void *ud, pawl_str text) {
@@ -195,6 +206,7 @@ static inline void kit_open(kit *k, const char *text) {
                          .ask = kit_ask,
                          .stepped = kit_stepped,
                          .is_late = kit_is_late,
+                         .claim = kit_claim,
                          .trace = kit_trace};
   pawl_decision_init(&k->d, &k->face);
   CHECK_INT(pawl_id_make(&k->ids, k->now, &k->d.id, NULL), PAWL_OK);

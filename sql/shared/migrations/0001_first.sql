@@ -916,6 +916,7 @@ create table pawl.event (
   received_at timestamptz not null,
   expires_at timestamptz not null,
   tenant text not null default '',
+  taker uuid,
   -- the transaction that wrote it: all below a snapshot's xmin are seen by it
   ord bigint not null default pg_current_xact_id()::text::bigint, -- only: postgres
   primary key (shard, source, id, tenant) -- only: postgres
@@ -938,6 +939,8 @@ comment on column pawl.event.posted is
 comment on column pawl.event.received_at is 'when it came';
 comment on column pawl.event.expires_at is 'when it may be forgotten';
 comment on column pawl.event.tenant is 'whose it is; empty: nobody''s';
+comment on column pawl.event.taker is
+  'the instance that has it, of those whose waits take one for all';
 create index event_came
   on pawl.event (shard, tenant, key, received_at, came)
   where key is not null;

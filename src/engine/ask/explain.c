@@ -322,6 +322,7 @@ static void for_event(const token_view *v, pawl_object *o) {
   member_until(v, o);
   member_mover(v, o);
   pawl_member_bool(o, "match", v->node->has_match);
+  if (v->node->take_one) pawl_member_textz(o, "take", "one");
   pawl_member_int(o, "turned_down", pawl_asked_count(v->t));
   member_refused(v, o);
 }

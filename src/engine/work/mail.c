@@ -130,6 +130,7 @@ typedef struct search {
   pawl_held *h;
   int in_inbox;
   int has_key;
+  int takes_one;     /* what others have not taken */
   int32_t token;     /* that waits; 0: a rule */
   pawl_asked asked;  /* what that has turned down */
   int page;          /* rows of one */
@@ -233,6 +234,7 @@ static pawl_code find_heard(pawl_engine *e, searches *s, pawl_held *h,
       !pawl_detail_has(t, pawl_ear_key(ear)) || (!key.at && !s->in_inbox))
     return PAWL_OK;
   MUST(add_search(e, s, h, t->no, event, key, err));
+  s->at[s->n - 1].takes_one = ear == PAWL_EAR_OWN && node->take_one;
   return begin_search(&s->at[s->n - 1], t, err);
 }
 
@@ -271,7 +273,8 @@ static void ask_events(pawl_args *a, int shard, const search *s, int no,
            .after_at = late ? s->place.at_us : s->after_us,
            .after_came = late ? &s->place.came : &s->after_no,
            .late_at = s->after_us, .late_came = &s->after_no,
-           .since = late ? s->place.since : PAWL_NULL, .max = s->page,
+           .since = late ? s->place.since : PAWL_NULL,
+           .taker = s->takes_one ? &s->h->d.id : NULL, .max = s->page,
            .now = now);
 }
 

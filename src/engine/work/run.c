@@ -13,6 +13,7 @@
 #include "quota.h"
 #include "services.h"
 #include "spin.h"
+#include "taker.h"
 #include "told.h"
 #include "trim.h"
 
@@ -165,6 +166,7 @@ void pawl_run_init_world(pawl_engine *e) {
                           .name = name,
                           .ask = ask,
                           .spend = pawl_quota_spend,
+                          .claim = pawl_taker_claim,
                           .stepped = stepped,
                           .is_late = is_late,
                           .trace = trace};

@@ -83,7 +83,7 @@ void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear) {
 
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
-  pawl_buf key = {.alloc = d->alloc}, move_key = {.alloc = d->alloc};
+  pawl_buf key = {.alloc = d->alloc}, mover = {.alloc = d->alloc};
   pawl_code rc = PAWL_OK;
   int64_t since, limit_us;
   pawl_token *t;
@@ -92,17 +92,17 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   (void)to, (void)path;
   TRY(wait_key(d, k, node, &key, &has, err));
   TRY(pawl_buf_check(&key, err));
-  TRY(pawl_reschedule_key(d, node, &move_key, err));
+  TRY(pawl_reschedule_key(d, node, &mover, err));
   TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   t = pawl_tok(d, k);
   since = pawl_detail_of(t)->since; /* it waited in another version */
   pawl_detail_drop(t, PAWL_DETAIL_since);
   pawl_wait_until(t, since ? since : pawl_decision_now(d), limit_us);
   pawl_listen(d, k, PAWL_EAR_OWN, node->event, has ? &key : NULL);
-  pawl_reschedule_listen(d, k, node, &move_key);
+  pawl_reschedule_listen(d, k, node, &mover);
 out:
   pawl_buf_deinit(&key);
-  pawl_buf_deinit(&move_key);
+  pawl_buf_deinit(&mover);
   return rc;
 }
 
@@ -292,6 +292,22 @@ static int received(pawl_decision *d, int k, const pawl_node *node) {
   return k;
 }
 
+/* Of those that wait for it in other instances one has it. What the store
+ * cannot tell now is asked again. */
+static pawl_reception claim(pawl_decision *d, const pawl_node *node,
+                            const pawl_letter *l) {
+  pawl_error unsaid;
+  int taken = 0;
+
+  if (!node->take_one || l->addressed || !l->has_key) return PAWL_RECEIVED;
+  if (d->world->claim(d->world->ud, d, l, pawl_event_id(l), &taken, &unsaid) !=
+      PAWL_OK) {
+    pawl_look_again(d);
+    return PAWL_LEFT;
+  }
+  return taken ? PAWL_RECEIVED : PAWL_ELSEWHERE;
+}
+
 /* `why`: it was refused. */
 static pawl_reception receive(pawl_decision *d, int k, const pawl_node *node,
                               const pawl_letter *l, pawl_str event,
@@ -308,7 +324,8 @@ static pawl_reception receive(pawl_decision *d, int k, const pawl_node *node,
     pawl_fail_token(d, k, &err, 0);
     return PAWL_LEFT;
   }
-  const pawl_reception how = ask_answer(d, k, node, l, event, why);
+  pawl_reception how = claim(d, node, l);
+  if (how == PAWL_RECEIVED) how = ask_answer(d, k, node, l, event, why);
   if (how != PAWL_RECEIVED) return how;
   if (to < 0) to = pawl_node_next(node, "received", 8);
   const int record = record_event(d, k, node, l, data);
@@ -365,7 +382,7 @@ static pawl_ear which_ear(const pawl_token *t, const pawl_node *node,
  * for it, which may be older. */
 int pawl_event_give(pawl_decision *d, pawl_letter *l) {
   pawl_buf event = {.alloc = d->alloc}, why = {.alloc = d->alloc};
-  int n = d->plan.state.tokens.n, received = 0;
+  int n = d->plan.state.tokens.n, received = 0, is_gone = 0;
 
   event_json(l, &event);
   for (int k = 0; k < n; k++) {
@@ -377,13 +394,16 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
     if (ear == PAWL_NEARS || (t->due_us && l->received_us > t->due_us) ||
         was_asked(t, l))
       continue;
-    received |=
-        pawl_kind_of(d, node)->hear(d, k, node, ear, l, pawl_buf_str(&event),
-                                    &why) == PAWL_RECEIVED;
+    const int is_one = ear == PAWL_EAR_OWN && node->take_one;
+    if (is_one && is_gone) continue;
+    const pawl_reception how = pawl_kind_of(d, node)->hear(
+        d, k, node, ear, l, pawl_buf_str(&event), &why);
+    is_gone |= how == PAWL_ELSEWHERE || (is_one && how == PAWL_RECEIVED);
+    received |= how == PAWL_RECEIVED;
   }
   /* whom nobody has taken, and somebody refused, is done with */
   if (!received && why.len) pawl_event_tell(d, l, "error", pawl_buf_str(&why));
-  received |= why.len > 0;
+  received |= why.len > 0 || is_gone;
   if (event.failed || why.failed) d->plan.failed = 1;
   pawl_buf_deinit(&event);
   pawl_buf_deinit(&why);

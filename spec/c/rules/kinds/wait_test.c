@@ -85,7 +85,40 @@ static void its_time_ends_it(void) {
   kit_close(&k);
 }
 
+static void one_lane_takes_it_for_all(void) {
+  kit k;
+  kit_open(&k,
+           "'start':'f','nodes':[{'name':'f','kind':'fork','next':{'a':'a',"
+           "'b':'b'}},{'name':'a','kind':'wait','event':'job','key':'id',"
+           "'take':'one','next':'j'},{'name':'b','kind':'wait','event':'job',"
+           "'key':'id','take':'one','next':'j'},{'name':'j','kind':'join',"
+           "'next':'z'}," KIT_FINISH "]");
+  pawl_buf_addz(&k.d.input, "{\"id\":17}");
+  kit_run(&k);
+  kit_event(&k, "job", "17");
+  kit_step(&k);
+  CHECK_INT(kit_records(&k, "received"), 1);
+  CHECK_INT(kit_effects(&k, PAWL_EFFECT_TAKE), 1);
+  k.elsewhere =
+      1; /* another instance has it: it is done with, and waited on */
+  kit_event(&k, "job", "17");
+  kit_step(&k);
+  CHECK_INT(kit_records(&k, "received"), 0);
+  CHECK_INT(kit_effects(&k, PAWL_EFFECT_TAKE), 1);
+  CHECK_STATUS(&k, "waiting");
+  k.elsewhere = -1; /* nobody can tell: it is looked at again */
+  kit_event(&k, "job", "17");
+  kit_decide(&k);
+  CHECK_INT(kit_effects(&k, PAWL_EFFECT_TAKE), 0);
+  CHECK_INT(k.d.plan.look, PAWL_LOOK_AGAIN);
+  k.elsewhere = 0;
+  kit_run(&k);
+  CHECK_STATUS(&k, "completed");
+  kit_close(&k);
+}
+
 TEST_PART(kinds_wait_test) {
+  one_lane_takes_it_for_all();
   an_event_of_its_name_is_taken_once();
   keys_are_equal_or_it_is_not_its_own();
   a_key_that_no_event_could_have_fails("{}");
