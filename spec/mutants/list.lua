@@ -276,10 +276,10 @@ delete from pawl_agenda
     file = "sql/sqlite/fragments.sql",
     from = [[
              and instr(substr(name, length(@prefix) + 1), '.') = 0))
-    and expires_at > @now]],
+    and (@taker is null]],
     to = [[
              and length(name) > 0))
-    and expires_at > @now]],
+    and (@taker is null]],
     specs = { "spec/engine/wait_spec.lua",
       "spec/engine/enter/signal_spec.lua" },
     equivalent = "what is found is matched by its name once more before a wait "
@@ -301,14 +301,18 @@ return key.len == l->key.len;
     specs = { "spec/engine/wait_spec.lua" } },
   { name = "match is asked again about what it refused",
     file = "src/rules/kinds/wait.c",
-    from = "was_asked(t, l) || !asks_match",
-    to = "(was_asked(t, l), 0) || !asks_match",
+    from = [[
+        was_asked(t, l))
+      continue;]],
+    to = [[
+        (was_asked(t, l), 0))
+      continue;]],
     specs = { "spec/engine/wait_spec.lua",
       "spec/engine/enter/signal_spec.lua" } },
   { name = "a blind wait takes what is newer than what is kept",
     file = "src/rules/kinds/wait.c",
-    from = "t->blind = key != NULL;",
-    to = "t->blind = 0;",
+    from = "t->blind |= key != NULL;",
+    to = "t->blind |= 0;",
     specs = { "spec/engine/wait_spec.lua",
       "spec/engine/enter/signal_spec.lua",
       "spec/engine/protocol_spec.lua" } },
