@@ -214,6 +214,39 @@ kit.describe("a boundary timer", function(backend)
     assert.equal("completed", kit.status(engine, id))
   end)
 
+  it("of a fork inside an item ends with the last branch, and so does that",
+    function()
+      local flow = pawl.workflow { code = "t.bound" }
+      flow:each("all", { items = function() return { 1, 2 } end,
+        branch = "both", next = "done" })
+      flow:fork("both", { next = { "one", "two" },
+        on_timer = { after = "1d", next = "all" } })
+      flow:step("one", { run = noop, next = "over" })
+      flow:timer("two", { after = "90m", next = "over" })
+      flow:finish "over"
+      flow:finish "done"
+      local engine, clock, id = begun(backend, flow)
+      clock:advance "90m"
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id))
+    end)
+
+  it("of a fork in which nobody is left is waited for by no join", function()
+    local flow = pawl.workflow { code = "t.bound" }
+    flow:fork("all", { next = { "other", "both" } })
+    flow:step("other", { run = noop, next = "met" })
+    flow:fork("both", { next = { "one", "two" },
+      on_timer = { after = "1d", next = "met" } })
+    flow:step("one", { run = noop, next = "over" })
+    flow:step("two", { run = noop, next = "over" })
+    flow:join("met", { next = "done" })
+    flow:finish "over"
+    flow:finish "done"
+    local engine, _, id = begun(backend, flow)
+    local got = assert(engine:get(id))
+    assert.same({ "completed", "done" }, { got.status, got.node })
+  end)
+
   it("of an each over branches calls off what they wait for", function()
     local flow = pawl.workflow { code = "t.bound" }
     flow:each("all", { items = function() return { 1, 2, 3 } end,

@@ -69,13 +69,17 @@ static int lives(pawl_decision *d, int32_t host) {
   return 0;
 }
 
-void pawl_boundaries_settle(pawl_decision *d) {
-  if (!d->def->has_boundaries) return;
+int pawl_boundaries_settle(pawl_decision *d) {
+  int any = 0;
+
+  if (!d->def->has_boundaries) return 0;
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     const int64_t host = pawl_detail_of(pawl_tok(d, k))->host;
-    if (host && pawl_tok_live(d, k) && !lives(d, (int32_t)host))
-      pawl_token_end(d, k, NULL);
+    if (!host || !pawl_tok_live(d, k) || lives(d, (int32_t)host)) continue;
+    pawl_token_end(d, k, NULL);
+    any = 1;
   }
+  return any;
 }
 
 /* ---- it has come to pass ---- */

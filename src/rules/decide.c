@@ -591,7 +591,7 @@ int pawl_decide(pawl_decision *d) {
     decide(d);
   }
   if (d->plan.waits) pawl_rules_watch(d);
-  if (d->plan.waits) pawl_boundaries_settle(d); /* O5 */
+  if (d->plan.waits) (void)pawl_boundaries_settle(d); /* O5 */
   if (d->plan.waits && !is_worth_storing(d)) return 0;
   finish_plan(d);
   return 1;

@@ -198,8 +198,8 @@ pawl_code pawl_boundaries_begin(pawl_decision *d, int k, const pawl_node *node,
 void pawl_boundaries_leave(pawl_decision *d, int k);
 /* So does all that is on what this token stands at, or on its fork. */
 void pawl_boundaries_close(pawl_decision *d, int32_t host);
-/* What is on forks in which nobody is left ends, too. */
-void pawl_boundaries_settle(pawl_decision *d);
+/* What is on forks in which nobody is left ends, too. 1: something was. */
+int pawl_boundaries_settle(pawl_decision *d);
 /* Boundary k has come to pass, and is about to leave: what it is on is
  * dropped. */
 void pawl_boundary_interrupt(pawl_decision *d, int k);

@@ -302,6 +302,7 @@ static void item_done(pawl_decision *d, int parked, int64_t no,
 void pawl_each_item_left(pawl_decision *d, int k) {
   int level, parked = pawl_each_around(d, k, &level);
   if (parked < 0) return;
+  (void)pawl_boundaries_settle(d); /* on forks in which nobody is left */
   int64_t no = pawl_item_of(pawl_tok(d, k), level);
   if (item_lives(d, pawl_tok(d, parked)->no, level, no)) return;
   item_done(d, parked, no, pawl_strz(NULL));

@@ -443,11 +443,11 @@ void pawl_joins_settle(pawl_decision *d) {
     if (d->plan.failed) return;
     if (pawl_is_over(d)) return;
     if (settle_pass(d) || settle_missed(d)) continue;
+    if (pawl_boundaries_settle(d)) continue; /* they could have come */
     if (!is_stuck(d, &g)) break;
     unreachable(d, &g, -1);
   }
   forget_marks(d);
-  pawl_boundaries_settle(d);
 }
 
 void pawl_joins_race(pawl_decision *d) {
@@ -459,7 +459,7 @@ void pawl_joins_race(pawl_decision *d) {
     d->plan.raced = 0;
     if (t) (void)settle_at(d, (int)(t - all->at));
   }
-  if (!pawl_is_over(d)) pawl_boundaries_settle(d);
+  if (!pawl_is_over(d)) (void)pawl_boundaries_settle(d);
 }
 
 /* ---- arriving ---- */
