@@ -404,6 +404,22 @@ kit.describe("boundaries, and what is done to an instance", function(backend)
     assert.equal("completed", kit.status(engine, id))
   end)
 
+  it("nobody is put at one of them", function()
+    local broken = true
+    local flow = asking({ on_timer = { after = "1d", next = "late" },
+      retry = false, prepare = function() if broken then error "no" end end },
+      late)
+    local engine, _, id = begun(backend, flow)
+    kit.refused("invalid", 'node "ask.on_timer" begins with "ask"',
+      'name "ask"', engine:restart(id, { from = "ask.on_timer" }))
+    broken = false
+    assert(engine:restart(id, { from = "ask" }))
+    assert(engine:run())
+    kit.refused("invalid", 'node "ask.on_timer" begins with "ask"',
+      'name "ask"', engine:move(id, { to = "ask.on_timer" }))
+    assert.equal("ask ask.on_timer", nodes(engine, id))
+  end)
+
   it("a boundary that fails fails it, and a retry begins all anew", function()
     local broken = true
     local flow = asking({ on_timer = { after = "1d", next = "late" },
@@ -550,6 +566,20 @@ describe("what boundaries may say", function()
       next = "d" } }, function(flow)
         flow:step("d", { run = noop, next = "c" })
       end))
+  end)
+
+  it("is told where something else leads to one", function()
+    refused('step "a": leads to "late", which begins with "a"',
+      step { on_timer = { name = "late", after = 1, next = "b" },
+        on_error = { ["*"] = "late" } })
+    refused('timer "late": nothing starts at a boundary', function()
+      local flow = pawl.workflow { code = "t.bound", start = "late" }
+      flow:step("a", { run = noop, next = "z",
+        on_timer = { name = "late", after = 1, next = "z" } })
+      flow:finish "z"
+      local engine <close> = assert(pawl.open ":memory:")
+      assert(engine:load(flow))
+    end)
   end)
 
   it("is told where names clash", function()

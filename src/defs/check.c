@@ -417,6 +417,23 @@ static pawl_code check_boundary(const pawl_def *d, const pawl_node *node,
   return PAWL_OK;
 }
 
+/* A boundary begins with what it is on; nobody else comes to it. */
+static pawl_code check_targets(const pawl_def *d, const pawl_node *node,
+                               pawl_error *err) {
+  const int own = node->nnext + node->non_error;
+
+  for (int i = 0; i <= own + node->nbeside; i++) {
+    const int to = pawl_node_target(node, i);
+    if (to < 0 || d->nodes[to].host < 0 ||
+        (i >= own && i < own + node->nbeside))
+      continue;
+    return pawl_refuse_node(d, node, err, "lead to what it is on",
+                            ": leads to \"%s\", which begins with \"%s\"",
+                            d->nodes[to].name, d->nodes[to].on);
+  }
+  return PAWL_OK;
+}
+
 static pawl_code check_node(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
   MUST(check_needs(d, node, err));
@@ -427,6 +444,7 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_child(d, node, err));
   MUST(check_branch(d, node, err));
   MUST(check_boundary(d, node, err));
+  MUST(check_targets(d, node, err));
   MUST(check_tolerance(d, node, err));
   MUST(check_variable(d, node, "key", node->key, err));
   MUST(check_variable(d, node, "into", node->into, err));
@@ -671,7 +689,11 @@ static pawl_code check_keep_history(const pawl_def *d, pawl_error *err) {
 
 static pawl_code check_start(const pawl_def *d, pawl_error *err) {
   char start[65];
-  if (d->start >= 0) return PAWL_OK;
+  if (d->start >= 0 && d->nodes[d->start].host < 0) return PAWL_OK;
+  if (d->start >= 0)
+    return pawl_refuse_node(d, &d->nodes[d->start], err,
+                            "start at what it is on",
+                            ": nothing starts at a boundary");
   pawl_copy_text(start, sizeof start, d->start_name);
   pawl_fail(err, PAWL_DEFINITION,
             "workflow \"%s\": `start` names no node \"%s\"", d->code, start);

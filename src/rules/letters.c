@@ -329,6 +329,13 @@ static const char *node_named(const pawl_decision *d, const pawl_letter *l,
   return kept;
 }
 
+#define BOUNDARY "the node is a boundary, and begins with what it is on"
+
+static int is_boundary(const pawl_decision *d, const char *node) {
+  return node &&
+         d->def->nodes[pawl_def_node(d->def, node, strlen(node))].host >= 0;
+}
+
 /* The token stands, active, at the node, and has not entered it. */
 static void place(pawl_decision *d, int k, const char *node) {
   pawl_detail_keep(pawl_tok(d, k),
@@ -350,6 +357,10 @@ static void restart(pawl_decision *d, const pawl_letter *l) {
                    d->def, pawl_def_node(d->def, node, strlen(node))) >= 0) {
     refuse(d, l,
            node ? "the node is in the branch of an each" : "no such node");
+    return;
+  }
+  if (is_boundary(d, node)) {
+    refuse(d, l, BOUNDARY);
     return;
   }
   for (k = 0; k < p->state.tokens.n; k++)
@@ -383,12 +394,13 @@ static void move(pawl_decision *d, const pawl_letter *l) {
     found = k;
     n++;
   }
-  if (!node || n != 1 || pawl_is_undoing(d)) {
+  if (!node || is_boundary(d, node) || n != 1 || pawl_is_undoing(d)) {
     refuse(d, l,
-           !node    ? "no such node"
-           : n == 0 ? "no such token"
-           : n > 1  ? "it has several tokens: say which"
-                    : "it is being undone");
+           !node                  ? "no such node"
+           : is_boundary(d, node) ? BOUNDARY
+           : n == 0               ? "no such token"
+           : n > 1                ? "it has several tokens: say which"
+                                  : "it is being undone");
     return;
   }
   if (stands_before(pawl_tok(d, found), node)) {

@@ -206,12 +206,26 @@ out:
   return rc;
 }
 
+/* Where a token can be put: a boundary begins with what it is on. */
+static pawl_code find_place(pawl_engine *e, const pawl_def *def,
+                            pawl_str quoted, pawl_error *err) {
+  int at;
+
+  MUST(find_node(e, def, quoted, &at, err));
+  const pawl_node *node = &def->nodes[at];
+  if (node->host < 0) return PAWL_OK;
+  pawl_fail(err, PAWL_INVALID, "node \"%s\" begins with \"%s\", beside that",
+            node->name, node->on);
+  pawl_error_hint(err, "name \"%s\", and it begins anew", node->on);
+  return PAWL_INVALID;
+}
+
 static pawl_code check_nodes(pawl_engine *e, const change *c,
                              const pawl_def *def, pawl_error *err) {
   int at;
 
-  if (c->from.at) MUST(find_node(e, def, c->from, &at, err));
-  if (c->to.at) MUST(find_node(e, def, c->to, &at, err));
+  if (c->from.at) MUST(find_place(e, def, c->from, err));
+  if (c->to.at) MUST(find_place(e, def, c->to, err));
   if (!c->nodes.at) return PAWL_OK;
   for (pawl_json_iter it = {0}; pawl_json_walk(c->nodes, &it);)
     MUST(find_node(e, def, it.value, &at, err));
