@@ -494,6 +494,27 @@ kit.describe("boundaries, and what is done to an instance", function(backend)
     assert.same({ late = true }, engine:get(id).output)
   end)
 
+  it("those of a node with another name in another version go with it",
+    function()
+      local engine, clock, id = begun(backend, asking({
+        on_timer = { after = "1d", interrupt = false, run = noop },
+        on_event = { name = "news", event = "t.a", next = "late" } }, late))
+      local flow = pawl.workflow { code = "t.bound", version = 2 }
+      flow:task("question", { title = "Answer", next = { yes = "done" },
+        on_timer = { after = "1d", next = "late" },
+        on_event = { name = "news", event = "t.b", next = "late" } })
+      flow:finish "done"
+      late(flow)
+      assert(engine:load(flow))
+      assert.same({ id }, (assert(engine.workflows:transfer("t.bound", 1, 2,
+        { map = { ask = "question" } }))))
+      assert(engine:run())
+      assert.equal("question question.on_timer news", nodes(engine, id))
+      clock:advance "1d" -- it interrupts there
+      assert(engine:run())
+      assert.same({ late = true }, engine:get(id).output)
+    end)
+
   it("another process goes on with them", function()
     local flow = both()
     local engine, clock, id, url = begun(backend, flow)

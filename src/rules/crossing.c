@@ -79,13 +79,41 @@ pawl_code pawl_places_stopped(const pawl_world *w, const pawl_id *instance,
 
 /* ---- names ---- */
 
+/* Boundaries are called after what they are on, if by no name of their own
+ * ("ask.on_timer"), and so is what they lead to ("ask.on_timer.run"): what
+ * comes behind that name; NULL: nothing does. */
+static const char *behind_host(const char *name) {
+  const char *timer = strstr(name, ".on_timer");
+
+  return timer ? timer : strstr(name, ".on_event");
+}
+
+/* The new name of what it is on, and the rest. 1: that has one. */
+static int map_host(pawl_str map, const char *name, pawl_buf *out) {
+  const char *rest = behind_host(name);
+  pawl_buf host = {.alloc = out->alloc};
+  pawl_str value;
+  int found = 0;
+
+  if (!rest) return 0;
+  pawl_buf_adds(&host, (pawl_str){name, (size_t)(rest - name)});
+  out->failed |= host.failed;
+  if (!host.failed && pawl_json_get(map, host.at ? host.at : "", &value)) {
+    pawl_json_unquote(value, out);
+    pawl_buf_addz(out, rest);
+    found = 1;
+  }
+  pawl_buf_deinit(&host);
+  return found;
+}
+
 void pawl_map_name(pawl_str map, const char *name, pawl_buf *out) {
   pawl_str value;
 
   pawl_buf_clear(out);
   if (map.at && pawl_json_get(map, name, &value))
     pawl_json_unquote(value, out);
-  else
+  else if (!map.at || !map_host(map, name, out))
     pawl_buf_addz(out, name);
 }
 

@@ -46,7 +46,8 @@ pawl_code pawl_places_stopped(const pawl_world *w, const pawl_id *instance,
 
 /* ---- names ---- */
 
-/* The node's name in the other version; `map`: a JSON object, at NULL: none. */
+/* The node's name in the other version; `map`: a JSON object, at NULL: none.
+ * What is on a node has a new name with it, unless the map names it itself. */
 void pawl_map_name(pawl_str map, const char *name, pawl_buf *out);
 
 /* ---- crossing ---- */

@@ -41,6 +41,17 @@ static void names_are_mapped(void) {
   CHECK_BUF(out, "c");
   pawl_map_name(map, "b", &out); /* one that is not in it stays */
   CHECK_BUF(out, "b");
+  pawl_map_name(map, "a.on_timer", &out); /* what is on it goes with it, */
+  CHECK_BUF(out, "b.on_timer");
+  pawl_map_name(map, "a.on_event_2.run", &out); /* and what that leads to */
+  CHECK_BUF(out, "b.on_event_2.run");
+  pawl_map_name(map, "d.on_timer", &out);
+  CHECK_BUF(out, "d.on_timer");
+  pawl_map_name(pawl_strz("{\"a\":\"b\",\"a.on_timer\":\"c\"}"), "a.on_timer",
+                &out);
+  CHECK_BUF(out, "c");
+  pawl_map_name((pawl_str){0}, "a.on_timer", &out);
+  CHECK_BUF(out, "a.on_timer");
   pawl_map_name((pawl_str){0}, "a", &out);
   CHECK_BUF(out, "a");
   pawl_buf_deinit(&out);
