@@ -123,6 +123,19 @@ int pawl_boundary_lane(pawl_decision *d, int k) {
   return lane;
 }
 
+/* Or it would be said to be where each reminder ended. */
+void pawl_boundaries_stand(pawl_decision *d) {
+  const pawl_token *newest = NULL;
+
+  if (!d->def->has_boundaries) return;
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    const pawl_token *t = pawl_tok(d, k);
+    if (!pawl_token_is_live(t->state) || pawl_detail_of(t)->host) continue;
+    if (!newest || t->visit > newest->visit) newest = t;
+  }
+  if (newest) d->plan.state.node = newest->node;
+}
+
 /* ---- one that has failed comes back ---- */
 
 /* A fork's, and an each's, stand on as that does; all others are begun again

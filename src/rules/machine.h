@@ -200,6 +200,8 @@ void pawl_boundaries_leave(pawl_decision *d, int k);
 void pawl_boundaries_close(pawl_decision *d, int32_t host);
 /* What is on forks in which nobody is left ends, too. 1: something was. */
 int pawl_boundaries_settle(pawl_decision *d);
+/* A way has ended, and others have not: the instance's node is theirs. */
+void pawl_boundaries_stand(pawl_decision *d);
 /* Boundary k has come to pass, and is about to leave: what it is on is
  * dropped. */
 void pawl_boundary_interrupt(pawl_decision *d, int k);

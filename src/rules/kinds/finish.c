@@ -22,6 +22,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   if (pawl_tok_live(d, k)) pawl_token_end(d, k, NULL);
   if (missed) return PAWL_OK;
   if (!ends) {
+    pawl_boundaries_stand(d);
     if (pawl_each_around(d, k, &level) >= 0) pawl_each_item_left(d, k);
     return PAWL_OK;
   }
