@@ -248,6 +248,32 @@ kit.describe("a boundary timer", function(backend)
     assert.same({ "completed", "done" }, { got.status, got.node })
   end)
 
+  it("comes to a join instead of what it is on, not as well", function()
+    local flow = pawl.workflow { code = "t.bound" }
+    flow:fork("both", { next = { "one", "two" } })
+    flow:task("one", { title = "One", next = "met",
+      on_timer = { after = "1d", next = "met" } })
+    flow:task("two", { title = "Two", next = "over", on_timer = {
+      { after = "1d", next = "met" }, { after = "2d", next = "met" } } })
+    flow:join("met", { expect = 2, next = "done" })
+    flow:finish "over"
+    flow:finish "done"
+    local engine, clock, id = begun(backend, flow)
+    local other = assert(engine:start "t.bound")
+    assert(engine:run())
+    for _, task in ipairs(open_tasks(engine, other)) do
+      if task.title == "Two" then
+        assert(engine.tasks:complete(task.id, { by = "ann" }))
+      end
+    end
+    assert(engine:run())
+    assert.equal("join_unreachable", assert(engine:get(other)).error.code)
+    assert.equal("waiting", kit.status(engine, id))
+    clock:advance "1d"
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
   it("of an each over branches calls off what they wait for", function()
     local flow = pawl.workflow { code = "t.bound" }
     flow:each("all", { items = function() return { 1, 2, 3 } end,

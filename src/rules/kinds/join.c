@@ -113,6 +113,22 @@ static int may_come(pawl_decision *d, int k, const gathering *g) {
          (!d->plan.state.joined.n || has_way(d, pawl_tok(d, k), at, g));
 }
 
+/* A boundary comes instead of what it is on, or not at all: they are one. */
+static int counts_elsewhere(pawl_decision *d, int k, const gathering *g) {
+  pawl_token_list *all = &d->plan.state.tokens;
+  const int64_t no = pawl_detail_of(pawl_tok(d, k))->host;
+  const pawl_token *host = no ? pawl_tokens_find(all, (int32_t)no) : NULL;
+
+  if (!host || !pawl_token_is_live(host->state)) return 0;
+  const int first = (int)(host - all->at);
+  if (may_come(d, first, g)) return 1;
+  for (int i = first + 1; i < k; i++)
+    if (pawl_tok_live(d, i) && pawl_detail_of(pawl_tok(d, i))->host == no &&
+        may_come(d, i, g))
+      return 1;
+  return 0;
+}
+
 static void count(pawl_decision *d, gathering *g) {
   pawl_inside in = pawl_inside_fork(d, g->fork);
   int64_t newest = -1;
@@ -127,7 +143,7 @@ static void count(pawl_decision *d, gathering *g) {
       if (t->visit > newest) g->last = k;
       if (t->visit > newest) newest = t->visit;
     } else {
-      g->coming += may_come(d, k, g);
+      g->coming += may_come(d, k, g) && !counts_elsewhere(d, k, g);
     }
   }
 }
