@@ -401,7 +401,8 @@ static int count_together(pawl_engine *e, const message *page, int n) {
 static int by_target(const void *a, const void *b) {
   const message *x = *(const message *const *)a;
   const message *y = *(const message *const *)b;
-  return pawl_id_cmp(x->target, y->target);
+  const int order = pawl_id_cmp(x->target, y->target);
+  return order ? order : (x > y) - (x < y); /* of one page */
 }
 
 /* Results of children, into their parents' inboxes: each parent is waked once,
