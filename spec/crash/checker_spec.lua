@@ -287,12 +287,17 @@ local function statement(text, dialect, cases)
   return (text:gsub("%$(%l+)", words[dialect]))
 end
 
---- Of a seed's cases one waits for ever, one has variables in rows of their
---- own, and sagas fail and are cancelled.
+--- Of a seed's cases one waits for ever, one joins, one has variables in rows
+--- of their own, and sagas fail and are cancelled; no key is that of one which
+--- was deleted, too.
 local function has_all(cases)
   local has = {}
   for _, case in ipairs(cases) do
-    if (case.input.big or 0) > 6000 then has.big = true end
+    if case.place == "deleted" and case.heir then return false end
+    if (case.input.big or 0) > 6000 and not case.place
+      and #case.expect.status == 1 then
+      has.big = true
+    end
     if case.place and not case.heir and not case.is_swept then
       has[case.place] = true
     end
@@ -300,7 +305,8 @@ local function has_all(cases)
       has[case.workflow .. case.expect.status[1] .. #case.expect.status] = true
     end
   end
-  return has["t.holdwaiting1"] and has["t.sagafailed1"]
+  return has["t.holdwaiting1"] and has["t.allcompleted1"]
+    and has["t.sagafailed1"]
     and has["t.sagacancelled1"] and has.big and has.none
     and has.kept and has.deleted and has.archive
 end

@@ -66,7 +66,7 @@ function helper.instances(count)
                  tenant = {}, priority = {}, executor_group = {},
                  business_key = {}, correlation = {}, key = {},
                  input = {}, metadata = {}, started_by = {},
-                 due_at = {}, delay_us = {} }
+                 due_at = {}, delay_us = {}, lasts = {}, max_bytes = {} }
   for _, column in pairs(args) do
     if type(column) == "table" then column.n = count end
   end

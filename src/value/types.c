@@ -41,16 +41,16 @@ static void path_back(path *p, size_t len) {
 /* ---- words ---- */
 
 typedef enum what {
-  IS_STRING,
-  IS_NUMBER,
-  IS_INTEGER,
-  IS_BOOLEAN,
-  IS_OBJECT,
-  IS_ARRAY,
-  IS_TABLE,
-  IS_ANY,
+  OF_STRING,
+  OF_NUMBER,
+  OF_INTEGER,
+  OF_BOOLEAN,
+  OF_OBJECT,
+  OF_ARRAY,
+  OF_TABLE,
+  OF_ANY,
   NWHATS,
-  IS_SET /* "one of" */
+  OF_SET /* "one of" */
 } what;
 static const char *const names[NWHATS] = {"string",  "number", "integer",
                                           "boolean", "object", "array",
@@ -152,7 +152,7 @@ static const char *read_piece(pawl_str s, piece *p) {
   pawl_str word, rest;
   memset(p, 0, sizeof *p);
   if (starts(s, "one of ")) {
-    p->what = IS_SET;
+    p->what = OF_SET;
     p->words = rest = from(s, 7);
     while (cut(&rest, ',', &word))
       if (!word.len) return "has an empty word in its list";
@@ -164,7 +164,7 @@ static const char *read_piece(pawl_str s, piece *p) {
   s = from(s, word.len);
   p->is_list = starts(s, "[]");
   if (p->is_list) s = from(s, 2);
-  if (s.len && !p->is_list && (p->what == IS_ANY || p->what == IS_BOOLEAN))
+  if (s.len && !p->is_list && (p->what == OF_ANY || p->what == OF_BOOLEAN))
     return "has no bounds";
   return read_bounds(p, s) ? NULL
                            : "has bounds like > 0, >= 0, < 10, <= 10 or 1..10";
@@ -330,21 +330,21 @@ static int fits_what(const piece *p, pawl_str value, pawl_buf *scratch) {
   const int is_array =
       kind == PAWL_JSON_ARRAY || (kind == PAWL_JSON_OBJECT && is_empty(value));
   switch (p->what) {
-    case IS_STRING:
+    case OF_STRING:
       return kind == PAWL_JSON_STRING;
-    case IS_NUMBER:
+    case OF_NUMBER:
       return is_number;
-    case IS_INTEGER:
+    case OF_INTEGER:
       return kind == PAWL_JSON_INT;
-    case IS_BOOLEAN:
+    case OF_BOOLEAN:
       return kind == PAWL_JSON_TRUE || kind == PAWL_JSON_FALSE;
-    case IS_OBJECT:
+    case OF_OBJECT:
       return kind == PAWL_JSON_OBJECT;
-    case IS_ARRAY:
+    case OF_ARRAY:
       return is_array;
-    case IS_TABLE:
+    case OF_TABLE:
       return kind == PAWL_JSON_OBJECT || kind == PAWL_JSON_ARRAY;
-    case IS_SET:
+    case OF_SET:
       return kind == PAWL_JSON_STRING ? is_listed(p, plain(value, scratch))
                                       : is_number && is_listed(p, value);
     default:
@@ -366,7 +366,7 @@ static int fits_bounds(const piece *p, pawl_str value, pawl_buf *scratch) {
 }
 
 static int fits_piece(const piece *p, pawl_str value, pawl_buf *scratch) {
-  static const piece array = {.what = IS_ARRAY};
+  static const piece array = {.what = OF_ARRAY};
   const piece each = {.what = p->what};
   if (!p->is_list)
     return fits_what(p, value, scratch) && fits_bounds(p, value, scratch);
@@ -486,7 +486,7 @@ out:
 }
 
 static pawl_code fit_list(path *p, pawl_str type, pawl_str value) {
-  static const piece array = {.what = IS_ARRAY};
+  static const piece array = {.what = OF_ARRAY};
   const size_t len = p->len;
   pawl_json_iter of = {0};
   int n = 0;
