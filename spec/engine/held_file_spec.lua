@@ -180,21 +180,6 @@ kit.describe("an engine that never waits for others", function(backend)
       end)
     end)
 
-  it("waits anew for each instance that is imported", function()
-    local other, _, ids = emitted.filled(backend, 2500, 1)
-    local lines = {}
-    for i, id in ipairs(ids) do lines[i] = assert(other:export(id)) end
-    local engine, _, url = backend.fresh { busy = 0.2 }
-    assert(engine:load(kit.one()))
-    finally(process.stop_all)
-    contended(url, 0.05, function()
-      local before = engine:count().waited
-      local told = assert(engine:import(table.concat(lines)))
-      assert.equal(2500, #told.imported)
-      assert.is_true(engine:count().waited - before > 0.2)
-    end)
-  end)
-
   it("opens no store that is held, nor waits for it", function()
     local _, clock, url = backend.fresh()
     held(url, clock, function()
