@@ -363,8 +363,8 @@ where shard = @shard and expires_at <= @now
   -- ---- forks, joins, eaches ----
   { name = "an all join fires at the first",
     file = "src/rules/kinds/join.c",
-    from = [[      g->coming += may_come(d, k, g);]],
-    to = [[      g->coming += may_come(d, k, g) && g->arrived > 9;]],
+    from = [[      g->coming += may_come(d, k, g) &&]],
+    to = [[      g->coming += may_come(d, k, g) && g->arrived > 9 &&]],
     specs = { "spec/engine/fork_spec.lua" } },
   { name = "a join takes more than its number",
     file = "src/rules/kinds/join.c",
