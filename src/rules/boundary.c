@@ -59,14 +59,8 @@ void pawl_boundaries_leave(pawl_decision *d, int k) {
 
 static int lives(pawl_decision *d, int32_t host) {
   const pawl_token *t = pawl_tokens_find(&d->plan.state.tokens, host);
-  pawl_inside in = pawl_inside_fork(d, host);
-  int k;
 
-  if (t && pawl_token_is_live(t->state)) return 1;
-  while ((k = pawl_inside_next(d, &in)) >= 0)
-    if (pawl_tok_live(d, k) && pawl_token_is_in(pawl_tok(d, k), host))
-      return 1;
-  return 0;
+  return (t && pawl_token_is_live(t->state)) || pawl_inside_lives(d, host);
 }
 
 int pawl_boundaries_settle(pawl_decision *d) {

@@ -114,6 +114,15 @@ int pawl_inside_next(const pawl_decision *d, pawl_inside *in) {
   return in->more < d->plan.state.tokens.n ? in->more++ : -1;
 }
 
+int pawl_inside_lives(pawl_decision *d, int32_t no) {
+  pawl_inside in = pawl_inside_fork(d, no);
+  int k;
+
+  while ((k = pawl_inside_next(d, &in)) >= 0)
+    if (pawl_tok_live(d, k) && pawl_token_is_in(pawl_tok(d, k), no)) return 1;
+  return 0;
+}
+
 int pawl_each_around(pawl_decision *d, int k, int *level) {
   pawl_token_list *all = &d->plan.state.tokens;
   const pawl_token *t = pawl_tok(d, k);

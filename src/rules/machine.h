@@ -185,6 +185,8 @@ pawl_inside pawl_inside_fork(pawl_decision *d, int32_t no);
 pawl_inside pawl_inside_item(pawl_decision *d, int32_t each, int64_t item);
 /* The index of the next; -1: there are no more. */
 int pawl_inside_next(const pawl_decision *d, pawl_inside *in);
+/* Is somebody left inside the fork of token `no`? */
+int pawl_inside_lives(pawl_decision *d, int32_t no);
 /* The index, from 0, of the item that a token belongs to, which is inside an
  * each at depth `level`. */
 int64_t pawl_item_of(const pawl_token *t, int level);

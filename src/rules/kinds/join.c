@@ -227,16 +227,6 @@ static void call_off(pawl_decision *d, const gathering *g) {
   }
 }
 
-static int lives_in(pawl_decision *d, int32_t fork) {
-  pawl_inside in = pawl_inside_fork(d, fork);
-  int k;
-
-  while ((k = pawl_inside_next(d, &in)) >= 0)
-    if (pawl_tok_live(d, k) && pawl_token_is_in(pawl_tok(d, k), fork))
-      return 1;
-  return 0;
-}
-
 /* As many as it expects, the first that came, become one; who came after them
  * came too late, though it was in the same decision. */
 static void fire(pawl_decision *d, const gathering *g) {
@@ -262,7 +252,7 @@ static void fire(pawl_decision *d, const gathering *g) {
   if (g->join->losers_cancel) call_off(d, g);
   /* a number is not missed by those who are left there */
   if (g->coming || expect > 1)
-    if (lives_in(d, g->fork)) mark(d, g);
+    if (pawl_inside_lives(d, g->fork)) mark(d, g);
   /* rule 6: `all` fires on what is stored; a race is decided on the latest */
   if (expect) d->plan.needs_latch = 1;
   if (!g->join->join_stays) pawl_boundaries_close(d, g->fork);
@@ -446,7 +436,7 @@ static void forget_marks(pawl_decision *d) {
 
   for (int i = 0; i < joined->n; i++) {
     pawl_mark one = joined->at[i]; /* slots change places */
-    if (!lives_in(d, (int32_t)one.no)) continue;
+    if (!pawl_inside_lives(d, (int32_t)one.no)) continue;
     joined->at[i] = joined->at[n];
     joined->at[n++] = one;
   }
