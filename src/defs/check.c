@@ -388,6 +388,30 @@ static pawl_code check_task(const pawl_def *d, const pawl_node *node,
                  err);
 }
 
+/* Does it say how long it waits? */
+static int has_limit(const pawl_node *node) {
+  return node->limit_us >= 0 || node->has_timeout;
+}
+
+static pawl_code check_reschedule(const pawl_def *d, const pawl_node *node,
+                                  pawl_error *err) {
+  MUST(check_pattern(d, node, "reschedule.event", node->moved_by, err));
+  if (node->moved_by && node->kind == PAWL_KIND_WAIT && !has_limit(node))
+    return pawl_refuse_node(d, node, err, "timeout = \"7d\"",
+                            ": `reschedule` moves a `timeout`, and there is "
+                            "none");
+  MUST(check_variable(d, node, "reschedule.key", node->moved_key, err));
+  return check_variable(d, node, "reschedule.into", node->moved_into, err);
+}
+
+static pawl_code check_take(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  if (!node->take_one || node->key || node->has_key) return PAWL_OK;
+  return pawl_refuse_node(d, node, err, "key = \"order\"",
+                          ": `take` is of events with a key, and there is "
+                          "no `key`");
+}
+
 /* A boundary: it waits beside a node where a token may rest. */
 static pawl_code check_boundary(const pawl_def *d, const pawl_node *node,
                                 pawl_error *err) {
@@ -411,7 +435,7 @@ static pawl_code check_boundary(const pawl_def *d, const pawl_node *node,
   if (node->interrupts && repeats)
     return pawl_refuse_node(d, node, err, "leave one of them out",
                             ": one with `every` cannot `interrupt`");
-  if (node->limit_us >= 0 || node->has_timeout)
+  if (has_limit(node))
     return pawl_refuse_node(d, node, err, "leave it out",
                             ": a boundary has no `timeout`");
   return PAWL_OK;
@@ -439,7 +463,6 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_needs(d, node, err));
   MUST(check_next(d, node, err));
   MUST(check_pattern(d, node, "event", node->event, err));
-  MUST(check_pattern(d, node, "reschedule.event", node->moved_by, err));
   MUST(check_accepts(d, node, err));
   MUST(check_child(d, node, err));
   MUST(check_branch(d, node, err));
@@ -448,22 +471,12 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_tolerance(d, node, err));
   MUST(check_variable(d, node, "key", node->key, err));
   MUST(check_variable(d, node, "into", node->into, err));
-  if (node->moved_by && node->kind == PAWL_KIND_WAIT && node->limit_us < 0 &&
-      !node->has_timeout)
-    return pawl_refuse_node(d, node, err, "timeout = \"7d\"",
-                            ": `reschedule` moves a `timeout`, and there is "
-                            "none");
-  if (node->take_one && !node->key && !node->has_key)
-    return pawl_refuse_node(d, node, err, "key = \"order\"",
-                            ": `take` is of events with a key, and there is "
-                            "no `key`");
-  MUST(check_variable(d, node, "reschedule.key", node->moved_key, err));
-  MUST(check_variable(d, node, "reschedule.into", node->moved_into, err));
+  MUST(check_reschedule(d, node, err));
+  MUST(check_take(d, node, err));
   MUST(check_transitions(d, node, err));
   if (node->kind == PAWL_KIND_TASK) MUST(check_task(d, node, err));
   if (pawl_kind_shapes[node->kind].receives)
-    MUST(check_cause(d, node, "timeout", "timeout",
-                     node->limit_us >= 0 || node->has_timeout, err));
+    MUST(check_cause(d, node, "timeout", "timeout", has_limit(node), err));
   MUST(check_retry(d, node, err));
   MUST(check_edges(d, node, "next", node->next, node->nnext, err));
   return check_edges(d, node, "on_error", node->on_error, node->non_error,
@@ -481,20 +494,21 @@ typedef struct walk {
   size_t size;
 } walk;
 
-static void visit(walk *w, int node) {
+static void visit(walk *w, int node, int mark) {
   if (w->mark[node]) return;
   assert(node < w->def->nnodes && w->depth < w->def->nnodes); /* G2 */
-  w->mark[node] = 1;
+  w->mark[node] = mark;
   w->stack[w->depth++] = node;
 }
 
 static pawl_code check_reachable(walk *w, pawl_error *err) {
   const pawl_def *d = w->def;
-  visit(w, d->start);
+  visit(w, d->start, 1);
   while (w->depth > 0) {
     const pawl_node *node = &d->nodes[w->stack[--w->depth]];
     int to;
-    for (int i = 0; (to = pawl_node_target(node, i)) >= 0; i++) visit(w, to);
+    for (int i = 0; (to = pawl_node_target(node, i)) >= 0; i++)
+      visit(w, to, 1);
   }
   for (int i = 0; i < d->nnodes; i++) {
     const pawl_node *node = &d->nodes[i];
@@ -575,8 +589,7 @@ static int mark_ways(walk *w, int from, int mark) {
   const pawl_def *d = w->def;
   int to, met = -1;
 
-  if (!w->mark[from]) w->stack[w->depth++] = from;
-  if (!w->mark[from]) w->mark[from] = mark;
+  visit(w, from, mark);
   while (w->depth > 0) {
     const pawl_node *node = &d->nodes[w->stack[--w->depth]];
     for (int i = 0; (to = pawl_node_target(node, i)) >= 0; i++) {
@@ -584,9 +597,7 @@ static int mark_ways(walk *w, int from, int mark) {
       if (mark == LANE && w->mark[to] == MAIN &&
           d->nodes[to].kind != PAWL_KIND_FINISH)
         met = to;
-      if (w->mark[to]) continue;
-      w->mark[to] = mark;
-      w->stack[w->depth++] = to;
+      visit(w, to, mark);
     }
   }
   return met;

@@ -183,15 +183,18 @@ static pawl_code place_boundaries(pawl_reader *r) {
     node->host = find_node(d, node->on);
     if (node->host >= 0) d->nodes[node->host].nbeside++;
   }
-  if (!d->has_boundaries) return PAWL_OK;
-  for (int i = 0; i < d->nnodes; i++) {
+  for (int i = 0; d->has_boundaries && i < d->nnodes; i++) {
     pawl_node *node = &d->nodes[i];
     if (!node->nbeside) continue;
     node->beside =
         pawl_arena_get(d, (size_t)node->nbeside * sizeof *node->beside);
     if (!node->beside) return pawl_reader_nomem(r);
-    for (int k = 0, n = 0; k < d->nnodes; k++)
-      if (d->nodes[k].host == i) node->beside[n++] = k;
+    node->nbeside = 0; /* so many are in there */
+  }
+  for (int i = 0; d->has_boundaries && i < d->nnodes; i++) {
+    if (d->nodes[i].host < 0) continue;
+    pawl_node *host = &d->nodes[d->nodes[i].host];
+    host->beside[host->nbeside++] = i;
   }
   return PAWL_OK;
 }
