@@ -590,9 +590,11 @@ int pawl_decide(pawl_decision *d) {
   } else {
     decide(d);
   }
-  if (d->plan.waits) pawl_rules_watch(d);
-  if (d->plan.waits) (void)pawl_boundaries_settle(d); /* O5 */
-  if (d->plan.waits && !is_worth_storing(d)) return 0;
+  if (d->plan.waits) {
+    pawl_rules_watch(d);
+    (void)pawl_boundaries_settle(d); /* O5 */
+    if (!is_worth_storing(d)) return 0;
+  }
   finish_plan(d);
   return 1;
 }

@@ -88,6 +88,11 @@ typedef enum pawl_detail_name {
 #define PAWL_DETAIL_STAYS (0u PAWL_DETAILS(PAWL_DETAIL_STAY))
 #define PAWL_DETAIL_PASSED (0u PAWL_DETAILS(PAWL_DETAIL_PASS))
 #define PAWL_DETAIL_ALL (~0u)
+/* Those that end with a visit, also where a token is led through several nodes
+ * at once and keeps all else. */
+#define PAWL_DETAIL_OF_VISIT                           \
+  (1u << PAWL_DETAIL_passed | 1u << PAWL_DETAIL_host | \
+   1u << PAWL_DETAIL_limit | 1u << PAWL_DETAIL_within)
 
 /* The surroundings that a join restores, outermost first. */
 typedef struct pawl_level {

@@ -17,10 +17,7 @@ void pawl_arrive(pawl_decision *d, int k, const char *node) {
   t->node = node;
   t->visit = ++p->state.visit;
   t->attempt = 0;
-  pawl_detail_drop(t, PAWL_DETAIL_passed);
-  pawl_detail_drop(t, PAWL_DETAIL_host);
-  pawl_detail_drop(t, PAWL_DETAIL_limit);
-  pawl_detail_drop(t, PAWL_DETAIL_within);
+  pawl_detail_keep(t, ~PAWL_DETAIL_OF_VISIT);
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = 0;
   t->entered_us = 0;
