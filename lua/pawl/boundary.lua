@@ -42,26 +42,21 @@ local COMMON = {
   next = shape.single_next,
 }
 
-local function with_common(fields)
-  for name, is in pairs(COMMON) do fields[name] = is end
-  return fields
-end
-
 --- What each may say, and what of that is the node's own.
 local KINDS = {
   on_timer = {
     kind = "timer",
     own = { "after", "every", "at" },
-    fields = with_common { after = shape.asked_duration, every = shape.limit,
-      at = shape.handler },
+    fields = shape.with(COMMON, { after = shape.asked_duration,
+      every = shape.limit, at = shape.handler }),
     example = 'on_timer = { after = "1d", next = "remind", interrupt = false }',
   },
   on_event = {
     kind = "wait",
     own = { "event", "key", "match", "answer", "accepts", "into" },
-    fields = with_common { event = shape.pattern, key = shape.event_key,
+    fields = shape.with(COMMON, { event = shape.pattern, key = shape.event_key,
       match = shape.handler, answer = shape.handler, accepts = shape.types,
-      into = shape.name },
+      into = shape.name }),
     example = 'on_event = { event = "order.changed", next = "again" }',
   },
 }

@@ -269,6 +269,14 @@ function shape.on_error(value, what)
   return shape.routes(value, what)
 end
 
+--- What many say, and what one says besides, or in its own way: a new table.
+function shape.with(fields, more)
+  local out = {}
+  for name, is in pairs(fields) do out[name] = is end
+  for name, is in pairs(more) do out[name] = is end
+  return out
+end
+
 --- Checks `options` against `fields` ({ name = checker }) and returns a copy
 --- of what was given. `whose` is the thing in errors: 'step "reserve"'.
 function shape.read(options, fields, whose)

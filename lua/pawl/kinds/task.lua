@@ -71,8 +71,7 @@ local ITEM = {
 
 --- Those, and what else is said: a new table.
 local function item_with(more)
-  for name, is in pairs(ITEM) do more[name] = more[name] or is end
-  return shape.for_people(more)
+  return shape.for_people(shape.with(ITEM, more))
 end
 
 local OVERRIDES = item_with {}
