@@ -1,31 +1,16 @@
 -- An each that ends before all of its items have: when enough is known, and
 -- when more have failed than it tolerates.
 local explain = require "pawl.explain"
+local fans = require "spec.support.fans"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
 local HOUR = 3600
 
---- each, then z, which gives the variables; `nodes` are those of the branch.
-local function fan(nodes, each, options)
-  local given = { code = "t.each", start = "each" }
-  for key, value in pairs(options or {}) do given[key] = value end
-  local flow = pawl.workflow(given)
-  local node = { items = function(ctx) return ctx.input.items end,
-    branch = nodes[1] and nodes[1][2], into = "got", next = "z" }
-  for key, value in pairs(each) do node[key] = value end
-  flow:each("each", node)
-  for _, one in ipairs(nodes) do flow[one[1]](flow, one[2], one[3]) end
-  flow:finish("z", { output = function(ctx) return ctx.vars end })
-  return flow
-end
+local fan = fans.fan
 
 --- A branch of one step that gives what `run` returns.
-local function one(run)
-  return { "step", "item", { retry = false, next = "each", run = function(ctx)
-    return nil, run(ctx.token.data.item, ctx)
-  end } }
-end
+local function one(run) return fans.one(run, { retry = false }) end
 
 --- A child of one step that gives what `run` returns of its input.
 local function child(run)

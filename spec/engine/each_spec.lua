@@ -1,33 +1,12 @@
 -- Dynamic fan-out: one branch, or one child, for each item of a list that is
 -- known only at run time.
+local fans = require "spec.support.fans"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
 local HOUR = 3600
 
---- s (which sets the list), each, z; `nodes` are those of the branch, each
---- { kind, name, options }. The first is where an item begins.
-local function fan(nodes, each, options)
-  local given = { code = "t.each", start = "each" }
-  for key, value in pairs(options or {}) do given[key] = value end
-  local flow = pawl.workflow(given)
-  local node = { items = function(ctx) return ctx.input.items end,
-    branch = nodes[1] and nodes[1][2], into = "got", next = "z" }
-  for key, value in pairs(each or {}) do node[key] = value end
-  flow:each("each", node)
-  for _, one in ipairs(nodes) do flow[one[1]](flow, one[2], one[3]) end
-  flow:finish("z", { output = function(ctx) return ctx.vars end })
-  return flow
-end
-
---- A branch of one step that gives what `run` returns.
-local function one(run, more)
-  local options = { next = "each", run = function(ctx)
-    return nil, run(ctx.token.data.item, ctx)
-  end }
-  for key, value in pairs(more or {}) do options[key] = value end
-  return { "step", "item", options }
-end
+local fan, one = fans.fan, fans.one
 
 local function start(engine, items, options)
   return assert(engine:start("t.each", { items = pawl.array(items) }, options))
