@@ -244,6 +244,7 @@ local flags = {
   { long = "at", arg = "TIME", type = "ahead",
     help = "begin at this time, or in 2d" },
   { long = "deadline", arg = "DURATION", type = "duration",
+    above_zero = true,
     help = "it fails when it has not ended so long after it began; default: "
       .. "its workflow's" },
   { long = "max-bytes", arg = "N", type = "count",
