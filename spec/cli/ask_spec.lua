@@ -36,8 +36,8 @@ describe("pawl start", function()
     assert.equal(7, instance.priority)
     assert.equal(500, instance.max_bytes)
     assert.matches("\nmax bytes    500\n", here:pawl("show", id).out)
-    assert.matches("microseconds", here:pawl("start", "t.hello", "--deadline",
-      "0").err)
+    assert.matches("--deadline must be longer than 0, got '0'",
+      here:pawl("start", "t.hello", "--deadline", "0").err, 1, true)
     assert.equal("acme", instance.tenant)
     assert.same({ from = "shop" }, instance.metadata)
     assert.is_string(instance.started_by) -- the user's name
