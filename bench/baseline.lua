@@ -14,6 +14,7 @@ local RULES = { -- pattern of the path; the first one that fits counts
   { "%.W4[^.]*%.ratio$", RATIO, "less" },
   { "%.ratio$", RATIO, "more" },
   { "rss_waiting_ratio$", RATIO, "less" },
+  { "branches_ratio$", RATIO, "less" },
   { "rss_mb$", RATIO, "less" },
   { "^cold_start_ms$", RATIO, "less" },
   { "hot_share$", COUNT, "more" },

@@ -8,7 +8,7 @@
 ---
 ---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7,
 ---                   W7_single, each, children
----   latency.lua     W4, W4_signal, the cold start
+---   latency.lua     W4, W4_signal, branches that wait, the cold start
 ---   depth.lua       W5
 ---   memory.lua      rss_mb, rss_waiting_ratio
 ---   record.lua      questions to a record of many years; with --record alone
@@ -170,6 +170,7 @@ local function measure_store(bench, store, size)
   add_counts(bench, store, size, out)
   out[store.bytes_name:gsub("per_$", "small_change")] =
     counts.small_change(bench, store, size)
+  out.branches_ratio = latency.branches(store, size)
   if store.name == "sqlite" then
     out.cold_start_ms = latency.cold_start(bench, store, size)
   end

@@ -23,4 +23,24 @@ function flows.signal(done)
   return flow
 end
 
+--- bench.branches: so many steps beside each other, each of which waits that
+--- long.
+---@param n integer
+---@param seconds number
+function flows.branches(n, seconds)
+  local flow = pawl.workflow { code = "bench.branches", start = "fork" }
+  local next = {}
+  for i = 1, n do next[i] = "step_" .. i end
+  flow:fork("fork", { next = next })
+  for _, name in ipairs(next) do
+    flow:step(name, { next = "join", run = function(ctx)
+      ctx.await(seconds)
+      ctx.vars[name] = true
+    end })
+  end
+  flow:join("join", { next = "done" })
+  flow:finish "done"
+  return flow
+end
+
 return flows

@@ -1,5 +1,5 @@
---- How long one instance takes where nothing else is to be done: W4, W4_signal
---- and the cold start. Times are milliseconds, medians.
+--- How long one instance takes where nothing else is to be done: W4, W4_signal,
+--- branches that wait and the cold start. Times are milliseconds, medians.
 local flows = require "idle_flows"
 local mono = require("pawl.core").mono
 local pawl = require "pawl"
@@ -104,6 +104,25 @@ function latency.W4_signal(bench, store, size)
     return with_worker(bench, store, size.latency, wait_there, signal)
   end
   return in_process(store, size.latency, flows.signal, wait_there, signal)
+end
+
+--- How long eight branches take that wait at one time, over how long each
+--- waits.
+function latency.branches(store, size)
+  local SECONDS = 0.3
+  local engine <close> = assert(pawl.open(store.url))
+  assert(engine:load(flows.branches(8, SECONDS)))
+  local times = {}
+  for i = 1, math.min(size.latency, 5) do
+    local began = mono()
+    assert(engine:start "bench.branches")
+    repeat
+      local stats = assert(engine:tick(1))
+      if stats.ended == 0 then assert(engine:wait(1)) end
+    until stats.ended > 0
+    times[i] = (mono() - began) / SECONDS
+  end
+  return report.median(times)
 end
 
 --- Of `pawl run` on a store that is there: from the start of the process to

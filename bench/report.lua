@@ -209,6 +209,7 @@ local function store_lines(name, measures, lines)
   for _, one in ipairs {
     { "rss_mb", "MB of a busy worker" },
     { "rss_waiting_ratio", "times that beside waiting instances" },
+    { "branches_ratio", "times one wait, of eight branches that wait" },
     { "wal_bytes_small_change", "bytes of WAL for a small change" },
     { "bytes_small_change", "bytes written for a small change" },
   } do

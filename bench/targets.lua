@@ -57,6 +57,8 @@ targets.list = {
   { figure = "postgres.W1.round_trips_per_step", most = 0.02 },
   { figure = "postgres.W2.statements_per_step", most = 0.08 },
   { figure = "postgres.W2.round_trips_per_step", most = 0.02 },
+  { figure = "postgres.branches_ratio", most = 1.33 },
+  { figure = "sqlite.branches_ratio", most = 1.33 },
   { figure = "cold_start_ms", most = 15 },
   { figure = "postgres.rss_mb", most = 16 },
   { figure = "sqlite.rss_mb", most = 16 },

@@ -1261,7 +1261,7 @@ typedef struct pawl_tick_stats {
   int64_t held;        /* instances still leased when the tick returned */
   int64_t next_due_us; /* when to look again; 0: now, as of a tick that failed
                           or was interrupted; INT64_MAX: nothing due */
-  int64_t waiting;     /* handlers that wait, with their instances leased */
+  int64_t waiting;     /* of those leased, instances whose handlers wait */
   int64_t over_us;     /* that it took beyond its budget; 0: it kept it */
   /* where its time went: */
   int64_t claim_us;   /* leases taken, and given back */

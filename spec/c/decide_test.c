@@ -13,6 +13,9 @@
  *      that stand at tasks have a task that is open
  *   W6 decided again from the same, with the same chance, it is the same
  *   W7 it comes to an end, when everything that it waits for is given to it
+ *   W9 nothing is decided of a token whose handler waits but its end, while its
+ *      own is not back; what that has set is in the variables then, beside what
+ *      others have set meanwhile
  *   W8 at a boundary stands only what has a host: a token at the node that it
  *      is on, or somebody inside of that fork
  *
@@ -27,8 +30,19 @@
 
 /* ---- chance ---- */
 
+enum { ALOFT_MAX = 4 };
+
+/* A handler that waits. */
+typedef struct aloft {
+  int32_t token;
+  int64_t visit, attempt;
+  int node;
+  pawl_buf base; /* the variables that it was given */
+} aloft;
+
 typedef struct world {
   uint64_t seed;
+  aloft aloft[ALOFT_MAX];
   int64_t now, refusals;
   pawl_idgen ids;
   pawl_said result;
@@ -85,6 +99,27 @@ static int w_is_late(void *ud, const pawl_decision *d) {
   return rarely(ud, 20);
 }
 
+static int is_of(const aloft *a, const pawl_token *t) {
+  return a->token == t->no && a->visit == t->visit && a->attempt == t->attempt;
+}
+
+static int w_is_aloft(void *ud, const pawl_decision *d, const pawl_token *t) {
+  const world *w = ud;
+  for (int i = 0; i < d->naloft; i++)
+    if (is_of(&w->aloft[i], t)) return 1;
+  return 0;
+}
+
+static void begin_waiting(world *w, pawl_decision *d, const pawl_question *q) {
+  aloft *a = &w->aloft[d->naloft++];
+  a->token = q->token->no;
+  a->visit = q->token->visit;
+  a->attempt = q->token->attempt;
+  a->node = (int)(q->node - d->def->nodes);
+  pawl_buf_set(&a->base, pawl_vars_now(d));
+  d->may_wait = d->naloft < ALOFT_MAX;
+}
+
 static void w_trace(void *ud, const pawl_decision *d, const char *node,
                     const char *kind, int64_t elapsed_us, const char *outcome,
                     const char *detail, int64_t due_us) {
@@ -113,8 +148,24 @@ static void say_items(world *w) {
   pawl_buf_addc(&w->result.output, ']');
 }
 
-/* What a step says, or why it fails. */
-static pawl_code say_step(world *w, const pawl_node *node, pawl_error *err) {
+/* One variable is set, or taken away. */
+static void say_vars(world *w, pawl_str seen) {
+  pawl_buf delta = {0};
+
+  if (pick(w, 3) == 0)
+    pawl_buf_addf(&delta, "{\"set\":{\"k\":\"k%d\"}}", pick(w, 3));
+  else if (pick(w, 4) == 0)
+    pawl_buf_addf(&delta, "{\"unset\":[\"p%d\"]}", pick(w, 3));
+  else
+    pawl_buf_addf(&delta, "{\"set\":{\"p%d\":%d}}", pick(w, 3), pick(w, 9));
+  pawl_json_apply(seen, pawl_buf_str(&delta), &w->result.vars);
+  w->result.vars_changed = 1;
+  pawl_buf_deinit(&delta);
+}
+
+/* What a step says, or why it fails. `seen`: the variables that it has. */
+static pawl_code say_step(world *w, const pawl_node *node, pawl_str seen,
+                          pawl_error *err) {
   if (rarely(w, 10)) {
     w->result.no_retry = pick(w, 3) == 0;
     pawl_fail(err, PAWL_SCRIPT, "it went wrong");
@@ -123,10 +174,7 @@ static pawl_code say_step(world *w, const pawl_node *node, pawl_error *err) {
   }
   take_way(w, node);
   if (pick(w, 3) == 0) say(w, "{\"n\":1}");
-  if (pick(w, 3) == 0) {
-    w->result.vars_changed = 1;
-    pawl_buf_addf(&w->result.vars, "{\"k\":\"k%d\"}", pick(w, 3));
-  }
+  if (pick(w, 3) == 0) say_vars(w, seen);
   if (rarely(w, 8))
     pawl_buf_addz(&w->result.emits, "[{\"type\":\"t\",\"payload\":1}]");
   return PAWL_OK;
@@ -140,8 +188,10 @@ static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
   d->took_us = 1;
   switch (q->handler) {
     case PAWL_HANDLER_RUN:
-      *waits = rarely(w, 12);
-      return *waits ? PAWL_OK : say_step(w, q->node, err);
+      *waits = d->may_wait && rarely(w, 5);
+      if (!*waits) return say_step(w, q->node, pawl_vars_now(d), err);
+      begin_waiting(w, d, q);
+      return PAWL_OK;
     case PAWL_HANDLER_UNDO:
       return rarely(w, 6) ? pawl_fail(err, PAWL_SCRIPT, "no way back")
                           : PAWL_OK;
@@ -209,6 +259,7 @@ static void world_init(world *w, uint64_t seed) {
                          .random = w_random,
                          .name = w_name,
                          .ask = w_ask,
+                         .is_aloft = w_is_aloft,
                          .claim = w_claim,
                          .stepped = w_stepped,
                          .is_late = w_is_late,
@@ -217,6 +268,7 @@ static void world_init(world *w, uint64_t seed) {
 
 static void world_deinit(world *w) {
   for (int i = 0; i < w->nnames; i++) free(w->names[i]);
+  for (int i = 0; i < ALOFT_MAX; i++) pawl_buf_deinit(&w->aloft[i].base);
   pawl_said_deinit(&w->result);
 }
 
@@ -871,14 +923,51 @@ static uint64_t digest(const pawl_plan *p) {
   return mix(h, &p->state.status, sizeof p->state.status);
 }
 
-/* Decides; what a handler that waits says comes at once. W6 */
-static void decide(story *s) {
+/* Those whose tokens have ended are ended where they stand. */
+static void cull(story *s) {
   pawl_decision *d = &s->d;
-  uint64_t chance = s->w.seed, once;
-  pawl_error err = {0};
-  pawl_code rc;
 
-  d->may_wait = 1;
+  for (int i = d->naloft - 1; i >= 0; i--) {
+    const pawl_token *t = stored_token(d, s->w.aloft[i].token);
+    if (t && t->state == PAWL_TOKEN_ACTIVE && is_of(&s->w.aloft[i], t))
+      continue;
+    const aloft last = s->w.aloft[--d->naloft];
+    s->w.aloft[d->naloft] = s->w.aloft[i];
+    s->w.aloft[i] = last;
+  }
+}
+
+static void store(story *s) {
+  pawl_decision *d = &s->d;
+
+  check_plan(d);
+  if (d->plan.after == PAWL_AFTER_BACK || d->plan.after == PAWL_AFTER_FORGET) {
+    CHECK(!d->naloft);
+    return;
+  }
+  pawl_plan_last_words(&d->plan);
+  for (int k = 0; k < d->plan.neffects; k++)
+    note_effect(&s->m, d, &d->plan.effects[k]);
+  for (int k = 0; k < d->plan.nrecords; k++)
+    note_record(&s->m, d, &d->plan.records[k], d->seq + 1 + k);
+  CHECK(!d->naloft || d->plan.after == PAWL_AFTER_GO_ON ||
+        d->plan.after == PAWL_AFTER_END);
+  pawl_decision_accept(d);
+  if (pawl_status_has_ended(d->state.status)) /* all of it goes with it */
+    s->m.waits.n = s->m.tasks.n = s->m.children.n = 0;
+  cull(s);
+  check_tokens(d);
+  check_boundaries(d);
+  if (!pawl_is_undoing(d)) check_waiting(&s->m, d);
+  check_rest(&s->w, d);
+}
+
+/* W6 */
+static int decide(story *s) {
+  pawl_decision *d = &s->d;
+  const int naloft = d->naloft;
+  uint64_t chance = s->w.seed, once;
+
   d->running_token = 0;
   int planned = pawl_decide(d);
   s->decisions++;
@@ -892,54 +981,83 @@ static void decide(story *s) {
     CHECK(!d->plan.waits && d->plan.look == look &&
           d->plan.leaves == letters_left);
   }
-  while (d->plan.waits) {
-    if (planned) { /* what came before it is stored first */
-      check_plan(d);
-      pawl_plan_last_words(&d->plan);
-      for (int k = 0; k < d->plan.neffects; k++)
-        note_effect(&s->m, d, &d->plan.effects[k]);
-      for (int k = 0; k < d->plan.nrecords; k++)
-        note_record(&s->m, d, &d->plan.records[k], d->seq + 1 + k);
-      pawl_decision_accept(d);
-    }
-    const pawl_token *t = stored_token(d, d->running_token);
-    int at =
-        pawl_def_node(d->def, t ? t->node : d->def->nodes[d->def->start].name,
-                      strlen(t ? t->node : d->def->nodes[d->def->start].name));
-    pawl_said_clear(&s->w.result);
-    rc = say_step(&s->w, &d->def->nodes[at], &err);
-    load(&s->m, d);
-    pawl_decide_returned(d, PAWL_HANDLER_RUN, d->running_token, rc, &err);
-    planned = 1;
-    s->decisions++;
+  CHECK(planned || d->naloft);
+  CHECK(d->naloft >= naloft);
+  return planned;
+}
+
+static int is_same(pawl_str a, pawl_str b, const char *name) {
+  pawl_str x = {0}, y = {0};
+  (void)pawl_json_get(a, name, &x);
+  (void)pawl_json_get(b, name, &y);
+  return pawl_str_eq(x, y);
+}
+
+/* W9, of a step that is on record: `given` to its handler, which `left` that,
+ * while there were others `before`. */
+static void check_merged(const pawl_decision *d, pawl_str given, pawl_str left,
+                         pawl_str before) {
+  static const char *const names[] = {"k", "p0", "p1", "p2"};
+  const pawl_str now = pawl_vars_now(d);
+
+  for (int i = 0; i < 4; i++) {
+    if (is_same(given, left, names[i]))
+      CHECK(is_same(now, before, names[i]));
+    else
+      CHECK(is_same(now, left, names[i]));
   }
 }
 
-static void store(story *s) {
+static int has_record(const pawl_plan *p, const char *type, int32_t token) {
+  for (int k = 0; k < p->nrecords; k++)
+    if (!strcmp(p->records[k].type, type) && p->records[k].token == token)
+      return 1;
+  return 0;
+}
+
+/* One of the handlers that wait ends. */
+static void come_back(story *s) {
+  pawl_decision *d = &s->d;
+  const int i = pick(&s->w, d->naloft);
+  aloft a = s->w.aloft[i];
+  pawl_buf left = {0}, before = {0};
+  pawl_error err = {0};
+
+  s->w.aloft[i] = s->w.aloft[--d->naloft];
+  s->w.aloft[d->naloft] = a; /* its buffer stays */
+  const pawl_str base = pawl_buf_str(&a.base);
+  pawl_said_clear(&s->w.result);
+  const pawl_code rc = say_step(&s->w, &d->def->nodes[a.node], base, &err);
+  pawl_buf_set(&before,
+               d->vars.len ? pawl_buf_str(&d->vars) : pawl_strz("{}"));
+  pawl_buf_set(&left, s->w.result.vars_changed
+                          ? pawl_buf_str(&s->w.result.vars)
+                          : base);
+  pawl_decide_returned(d, PAWL_HANDLER_RUN, a.token, base, rc, &err);
+  if (rc == PAWL_OK && has_record(&d->plan, "step", a.token))
+    check_merged(d, base, pawl_buf_str(&left), pawl_buf_str(&before));
+  s->decisions++;
+  pawl_buf_deinit(&left);
+  pawl_buf_deinit(&before);
+}
+
+/* Beside handlers that wait, or when one of them ends. */
+static void go_on(story *s) {
   pawl_decision *d = &s->d;
 
-  check_plan(d);
-  if (d->plan.after == PAWL_AFTER_BACK || d->plan.after == PAWL_AFTER_FORGET)
+  d->may_wait = d->naloft < ALOFT_MAX;
+  if (d->naloft && (pick(&s->w, 2) || !pawl_decide_beside(d)))
+    come_back(s);
+  else if (!decide(s))
     return;
-  pawl_plan_last_words(&d->plan);
-  for (int k = 0; k < d->plan.neffects; k++)
-    note_effect(&s->m, d, &d->plan.effects[k]);
-  for (int k = 0; k < d->plan.nrecords; k++)
-    note_record(&s->m, d, &d->plan.records[k], d->seq + 1 + k);
-  pawl_decision_accept(d);
-  if (pawl_status_has_ended(d->state.status)) /* all of it goes with it */
-    s->m.waits.n = s->m.tasks.n = s->m.children.n = 0;
-  check_tokens(d);
-  check_boundaries(d);
-  if (!pawl_is_undoing(d)) check_waiting(&s->m, d);
-  check_rest(&s->w, d);
+  store(s);
 }
 
 /* It is let go of, and claimed again when there is something to do. */
 static void claim(story *s) {
   pawl_decision *d = &s->d;
 
-  if (d->plan.after == PAWL_AFTER_GO_ON) return;
+  if (d->plan.after == PAWL_AFTER_GO_ON || d->naloft) return;
   d->rounds = d->one_by_one = 0;
   int64_t first = soonest(d, s->w.now);
   if (first != PAWL_NEVER && first > s->w.now && pick(&s->w, 2))
@@ -997,8 +1115,7 @@ static int64_t play(uint64_t seed) {
         add_letter(&s.w, &s.d, "retry");
       else
         write_letters(&s.w, &s.m, &s.d);
-      decide(&s);
-      store(&s);
+      go_on(&s);
       claim(&s);
     }
     CHECK(failed != test_failed || is_over(&s)); /* W7 */

@@ -114,11 +114,16 @@ static int init_sent(pawl_engine *e, size_t n) {
 static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
   size_t n = (size_t)pawl_held_max(e);
   e->fds = pawl_ration_calloc(&e->ration, sizeof *e->fds * (n + 1));
-  e->fd_slots = pawl_ration_calloc(&e->ration, sizeof *e->fd_slots * (n + 1));
+  e->fd_flights =
+      pawl_ration_calloc(&e->ration, sizeof *e->fd_flights * (n + 1));
+  e->flights = pawl_ration_calloc(
+      &e->ration, sizeof *e->flights * (size_t)e->config.concurrency);
+  e->base.alloc = &e->alloc;
   e->held = pawl_ration_calloc(&e->ration, sizeof *e->held * n);
   e->order = pawl_ration_calloc(&e->ration, sizeof *e->order * n);
   pawl_run_init_world(e);
-  if (!e->held || !e->order || !e->fds || !e->fd_slots || !init_sent(e, n))
+  if (!e->held || !e->order || !e->fds || !e->fd_flights || !e->flights ||
+      !init_sent(e, n))
     return pawl_fail_memory(err);
   return PAWL_OK;
 }
@@ -264,7 +269,10 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_release(&alloc, e->held, sizeof *e->held * slots);
   pawl_release(&alloc, e->order, sizeof *e->order * slots);
   pawl_release(&alloc, e->fds, sizeof *e->fds * (slots + 1));
-  pawl_release(&alloc, e->fd_slots, sizeof *e->fd_slots * (slots + 1));
+  pawl_release(&alloc, e->fd_flights, sizeof *e->fd_flights * (slots + 1));
+  pawl_release(&alloc, e->flights,
+               sizeof *e->flights * (size_t)e->config.concurrency);
+  pawl_buf_deinit(&e->base);
   for (int i = 0; i < PAWL_MAX_SUBMITTED; i++)
     pawl_release(&alloc, e->sent[i].list, sizeof *e->sent[i].list * slots);
   pawl_offers_forget(e);

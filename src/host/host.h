@@ -262,6 +262,8 @@ pawl_code pawl_host_begin(pawl_host *host, const pawl_call *call,
                           pawl_said *result, pawl_run **waiting,
                           pawl_error *err);
 const pawl_await *pawl_run_await(const pawl_run *run);
+/* The variables that it was given, until it is resumed. */
+pawl_str pawl_run_vars(const pawl_run *run);
 /* Can it not go on? Then resuming it says why. */
 int pawl_run_is_lost(const pawl_run *run);
 /* Goes on with it; returns as pawl_host_begin does. `events`: of the

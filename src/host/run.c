@@ -414,6 +414,10 @@ const pawl_await *pawl_run_await(const pawl_run *run) {
   return &run->await;
 }
 
+pawl_str pawl_run_vars(const pawl_run *run) {
+  return run->call == &run->own ? run->own.vars : (pawl_str){NULL, 0};
+}
+
 pawl_code pawl_run_resume(pawl_run **waiting, int events,
                           const pawl_error *why, pawl_said *result,
                           pawl_error *err) {

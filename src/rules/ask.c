@@ -83,18 +83,20 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
                      .handler = handler,
                      .event = event,
                      .output = output};
+  int waits = 0;
 
   if (!event.at && t->event.len) q.event = pawl_buf_str(&t->event);
   q.error = error_of(d, t);
-  assert(
-      !d->plan.waits); /* one at a time: the next would have its variables */
   assert(pawl_tok_live(d, k) && d->turn != PAWL_TURN_LETTERS);
+  assert(!pawl_is_aloft(d, t));
   pawl_said_clear(d->result);
-  pawl_code rc = d->world->ask(d->world->ud, d, &q, &d->plan.waits, err);
-  if (!d->plan.waits) rc = pawl_spend_lines(d, rc, err);
+  pawl_code rc = d->world->ask(d->world->ud, d, &q, &waits, err);
+  assert(waits == pawl_is_aloft(d, t));
+  d->plan.waits |= waits;
+  if (!waits) rc = pawl_spend_lines(d, rc, err);
   if (pawl_handler_is_pure(handler))
     d->plan.asked = 1;
-  else if (rc == PAWL_OK && !d->plan.waits)
+  else if (rc == PAWL_OK && !waits)
     rc = pawl_check_timeout(d, node, err);
   return rc;
 }

@@ -19,16 +19,22 @@ static pawl_compensation *undoing(pawl_decision *d) {
 
 /* ---- beginning ---- */
 
+static void drop_token(pawl_decision *d, int k) {
+  if (!pawl_tok_live(d, k)) return;
+  pawl_stop_waiting(d, k, "cancelled");
+  pawl_tok(d, k)->state = PAWL_TOKEN_DROPPED;
+  pawl_tok(d, k)->changed = 1;
+}
+
 void pawl_undo_begin(pawl_decision *d, pawl_standing status) {
   pawl_plan *p = &d->plan;
   pawl_compensation *u = undoing(d);
 
   if (status == PAWL_STATUS_FAILED) pawl_stopped_note(d);
   for (int k = 0; k < p->state.tokens.n; k++) {
-    if (!pawl_tok_live(d, k)) continue;
-    pawl_stop_waiting(d, k, "cancelled");
-    pawl_tok(d, k)->state = PAWL_TOKEN_DROPPED;
-    pawl_tok(d, k)->changed = 1;
+    /* whose handler waits is told, and may have done something to undo */
+    if (pawl_is_aloft(d, pawl_tok(d, k))) continue;
+    drop_token(d, k);
   }
   pawl_state_drop_undo(&p->state);
   u->status = PAWL_UNDO_PLANNING;
@@ -141,6 +147,9 @@ static void pass(pawl_decision *d, int64_t seq) {
 static void make_plan(pawl_decision *d) {
   pawl_compensation *u = undoing(d);
 
+  assert(!d->naloft);
+  for (int k = 0; k < d->plan.state.tokens.n; k++)
+    drop_token(d, k); /* whose handler waited as its process died */
   u->status = PAWL_UNDO_RUNNING;
   u->since = u->below = pawl_record_seq(d) + 1;
   u->planned = d->undo_total;
@@ -256,7 +265,7 @@ static void undo(pawl_decision *d, int k) {
   d->running_token = pawl_tok(d, k)->no;
   pawl_decision_trace(d, node->name, "undo", -1, NULL, "", 0);
   pawl_code rc = run_undo(d, k, node, &err);
-  if (!d->plan.waits) pawl_undo_returned(d, rc, &err, now);
+  if (!pawl_is_aloft(d, pawl_tok(d, k))) pawl_undo_returned(d, rc, &err, now);
 }
 
 /* To undo a part of what was done would be worse than none of it. */

@@ -28,6 +28,7 @@ static void plan_begin(pawl_decision *d) {
 
   assert(d->world && d->alloc == d->plan.alloc);
   pawl_plan_reset(p);
+  d->base = (pawl_str){NULL, 0};
   p->refusals = *d->world->refusals;
   if (!pawl_state_copy(&p->state, &d->state, p->alloc)) p->failed = 1;
   for (int k = 0; k < p->state.tokens.n; k++) p->state.tokens.at[k].blind = 0;
@@ -249,7 +250,8 @@ static int is_delayed(const pawl_decision *d) {
 
 static int is_due(const pawl_decision *d, const pawl_token *t) {
   return t->state == PAWL_TOKEN_ACTIVE &&
-         (!t->due_us || t->due_us <= pawl_decision_now(d));
+         (!t->due_us || t->due_us <= pawl_decision_now(d)) &&
+         !pawl_is_aloft(d, t);
 }
 
 static void run_token(pawl_decision *d, int k) {
@@ -278,10 +280,9 @@ static void run_tokens(pawl_decision *d) {
     const pawl_node *node = pawl_tok_node(d, k);
     if ((node && node->transactional) != (d->turn == PAWL_TURN_UNIT)) continue;
     run_token(d, k);
-    if (d->plan.waits) return; /* one at a time: it had these variables */
     pawl_joins_race(d);
     if (pawl_is_over(d) || d->plan.state.status == PAWL_STATUS_SUSPENDED ||
-        d->turn == PAWL_TURN_UNIT)
+        d->turn == PAWL_TURN_UNIT || (d->plan.waits && !d->may_wait))
       return;
     if (++ran >= most || d->world->is_late(d->world->ud, d)) return;
   }
@@ -298,13 +299,13 @@ static int64_t next_look(pawl_decision *d) {
     soonest = p->state.deadline_us;
   for (int k = 0; k < p->state.tokens.n; k++) {
     const pawl_token *t = &p->state.tokens.at[k];
-    if (!pawl_token_is_live(t->state)) continue;
+    if (!pawl_token_is_live(t->state) || pawl_is_aloft(d, t)) continue;
     if (is_due(d, t)) return 0;
     if (t->due_us && t->due_us < soonest) soonest = t->due_us;
   }
   if (!p->state.visit && p->state.begin_us > pawl_decision_now(d))
     return p->state.begin_us;
-  if (!pawl_tokens_live(&p->state.tokens))
+  if (!pawl_tokens_live(&p->state.tokens) && !d->naloft)
     return 0; /* it is to begin, or undo */
   return soonest;
 }
@@ -384,7 +385,6 @@ static pawl_after rest_suspended(pawl_decision *d) {
 static void finish_plan(pawl_decision *d) {
   pawl_plan *p = &d->plan;
 
-  assert(!p->waits || p->after == PAWL_AFTER_GO_ON);
   if (p->after == PAWL_AFTER_END && !p->stays) {
     pawl_letters_note(d);
     pawl_untaken_end(d);
@@ -406,7 +406,7 @@ static void finish_plan(pawl_decision *d) {
   pawl_order_forget(d);
   if (p->state.status == PAWL_STATUS_SUSPENDED) {
     p->look_us = pawl_decision_now(d);
-    p->after = rest_suspended(d);
+    p->after = d->naloft ? PAWL_AFTER_GO_ON : rest_suspended(d);
     return;
   }
   p->state.status = live_status(d);
@@ -419,7 +419,7 @@ static void finish_plan(pawl_decision *d) {
   p->rests = look != 0;
   if (look) p->state.immediate = 0;
   p->look_us = look && pawl_decision_saw_all(d) ? look : pawl_decision_now(d);
-  p->after = rest(d, look);
+  p->after = d->naloft ? PAWL_AFTER_GO_ON : rest(d, look);
   if (p->version) { /* under the other definition */
     p->after = PAWL_AFTER_LET_GO;
     p->look_us = pawl_decision_now(d);
@@ -443,7 +443,6 @@ static int settle(pawl_decision *d) {
 /* After steps have run: joins and eachs that are through go on with them. */
 static void settle_after(pawl_decision *d) {
   if (!d->plan.state.visit) return; /* it has not begun */
-  if (d->plan.waits) return;        /* nor may anything else change them */
   for (int rounds = 0; rounds < 100; rounds++) {
     int before = d->plan.state.tokens.n, records = d->plan.nrecords;
     int64_t visits = d->plan.state.visit;
@@ -562,7 +561,7 @@ static void decide(pawl_decision *d) {
     plan_misplaced(d);
   else if (settle(d))
     go_on(d);
-  else if (d->rounds >= PAWL_BUSY_LOOP) {
+  else if (d->rounds >= PAWL_BUSY_LOOP && !d->naloft) {
     p->after = PAWL_AFTER_BACK; /* others have waited long enough */
     p->look_us = pawl_decision_now(d);
   } else {
@@ -571,12 +570,12 @@ static void decide(pawl_decision *d) {
   }
 }
 
-/* What must be stored before a handler is waited for: what other tokens did
- * before it, and what a new instance listens for. */
+/* Beside handlers that wait: what other tokens did, and what a new instance
+ * listens for. That one has come to a first step is known without. */
 static int is_worth_storing(const pawl_decision *d) {
   const pawl_plan *p = &d->plan;
-  return p->nrecords || p->neffects || p->vars_changed || p->attrs.len ||
-         pawl_decision_has_seldom(d);
+  return p->failed || p->nrecords || p->neffects || p->vars_changed ||
+         p->attrs.len || pawl_decision_has_seldom(d);
 }
 
 int pawl_decide(pawl_decision *d) {
@@ -590,13 +589,10 @@ int pawl_decide(pawl_decision *d) {
   } else {
     decide(d);
   }
-  if (d->plan.waits) {
-    pawl_rules_watch(d);
-    (void)pawl_boundaries_settle(d); /* O5 */
-    if (!is_worth_storing(d)) return 0;
-  }
+  if (d->plan.waits) (void)pawl_boundaries_settle(d); /* O5 */
   finish_plan(d);
-  return 1;
+  return !d->naloft || d->plan.after != PAWL_AFTER_GO_ON ||
+         is_worth_storing(d);
 }
 
 /* ---- handlers that have waited ---- */
@@ -612,13 +608,17 @@ static int returned_token(pawl_decision *d, int32_t no) {
   return -1;
 }
 
-/* It was told that its instance is cancelled, and has given up. */
+/* It was told that its instance is cancelled, and has given up. The others
+ * that wait are told, too: the last of them lets it end. */
 static void give_up(pawl_decision *d, int k, const pawl_error *err) {
   pawl_record *r = pawl_token_record(d, k, "failed");
   d->plan.ran = 1;
   r->started_us = d->began_us;
   pawl_plan_error(&r->error, err, d->result);
-  pawl_decide_hear(d);
+  if (d->naloft)
+    finish_plan(d);
+  else
+    pawl_decide_hear(d);
 }
 
 static void undo_returned(pawl_decision *d, int k, pawl_code rc,
@@ -629,9 +629,32 @@ static void undo_returned(pawl_decision *d, int k, pawl_code rc,
   finish_plan(d);
 }
 
+/* A step's, whose token is at k. */
+static void step_returned(pawl_decision *d, int k, pawl_code rc,
+                          pawl_error *err) {
+  const int at = (int)(pawl_tok_node(d, k) - d->def->nodes);
+  const int is_cancelled =
+      !pawl_is_undoing(d) && pawl_letters_cancel(d) != NULL;
+
+  if (is_cancelled && rc != PAWL_OK) {
+    give_up(d, k, err);
+    return;
+  }
+  if (rc == PAWL_OK) rc = pawl_check_timeout(d, &d->def->nodes[at], err);
+  pawl_step_returned(d, k, at, rc, err);
+  if (!pawl_is_undoing(d)) pawl_joins_race(d);
+  settle_after(d);
+  finish_plan(d);
+  /* letters that were read while it waited: an ending must answer them */
+  if ((is_cancelled && !d->naloft) || d->plan.after == PAWL_AFTER_END)
+    pawl_decide_hear(d);
+}
+
 void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
-                          int32_t token, pawl_code rc, pawl_error *err) {
+                          int32_t token, pawl_str base, pawl_code rc,
+                          pawl_error *err) {
   plan_begin(d);
+  d->base = base;
   int k = returned_token(d, token);
   rc = pawl_spend_lines(d, rc, err);
   if (handler == PAWL_HANDLER_UNDO) {
@@ -643,19 +666,15 @@ void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
     d->plan.failed = 1;
     return;
   }
-  int at = (int)(pawl_tok_node(d, k) - d->def->nodes);
-  int is_cancelled = pawl_letters_cancel(d) != NULL;
-  if (is_cancelled && rc != PAWL_OK) {
-    give_up(d, k, err);
-    return;
-  }
-  if (rc == PAWL_OK) rc = pawl_check_timeout(d, &d->def->nodes[at], err);
-  pawl_step_returned(d, k, at, rc, err);
-  pawl_joins_race(d);
-  settle_after(d);
-  finish_plan(d);
-  /* letters that were read while it waited: an ending must answer them */
-  if (is_cancelled || d->plan.after == PAWL_AFTER_END) pawl_decide_hear(d);
+  step_returned(d, k, rc, err);
+}
+
+int pawl_decide_beside(const pawl_decision *d) {
+  if (!d->state.visit || d->state.undo.status ||
+      d->state.status == PAWL_STATUS_SUSPENDED ||
+      (d->state.deadline_us && pawl_decision_now(d) >= d->state.deadline_us))
+    return 0;
+  return pawl_letters_ask_nothing(d) && !pawl_letters_cancel(d);
 }
 
 /* ---- what would run ---- */
@@ -704,7 +723,9 @@ void pawl_decide_hear(pawl_decision *d) {
   d->plan.nrecords -= d->plan.nuntaken; /* told by finish_plan once more */
   d->plan.nuntaken = 0;
   pawl_failure_untell(d);
-  if (l && d->plan.state.status != PAWL_STATUS_CANCELLED) {
+  if (l && d->naloft && d->plan.after != PAWL_AFTER_END) {
+    /* they are told, and it ends behind the last of them */
+  } else if (l && d->plan.state.status != PAWL_STATUS_CANCELLED) {
     pawl_letter_cancel(d, l);
     pawl_letter_taken(d, l);
   } else if (d->plan.after == PAWL_AFTER_END) {

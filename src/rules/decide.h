@@ -21,13 +21,20 @@
 
 /* ---- deciding ---- */
 
-/* What stands next. 1: it leaves a plan. 0: a handler waits, and nothing else
- * is worth storing. */
+/* What stands next, beside the handlers that wait. 1: it leaves a plan. 0: some
+ * wait, and nothing else is worth storing; plan.look_us says when there may
+ * be. */
 int pawl_decide(pawl_decision *d);
-/* The handler of a token that had waited has ended, with rc; what came of it
- * is in d->result. Leaves a plan, as do all that follow. */
+/* The handler of a token that had waited has ended, with rc, and is not aloft
+ * any more; what came of it is in d->result. `base`: as the decision has it.
+ * Leaves a plan, as do all that follow. */
 void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
-                          int32_t token, pawl_code rc, pawl_error *err);
+                          int32_t token, pawl_str base, pawl_code rc,
+                          pawl_error *err);
+/* May anything be decided beside the handlers that wait? Not while what would
+ * end them, or asks for it to stand still, waits for them (docs/decisions/
+ * 0100): a request, its deadline, what is to be undone. */
+int pawl_decide_beside(const pawl_decision *d);
 /* Turns the plan into one that cancels, where that is asked for, keeping what
  * it recorded. */
 void pawl_decide_hear(pawl_decision *d);

@@ -70,8 +70,8 @@ struct pawl_world {
    * from definitions, so there are few. NULL: out of memory. */
   const char *(*name)(void *ud, pawl_str text);
   /* Runs a handler. PAWL_OK with *waits set: a step's or an undo's waits, and
-   * nothing has come of it yet. Sets d->began_us and, once it has ended,
-   * d->took_us. */
+   * nothing has come of it yet; d->naloft and d->may_wait say so. Sets
+   * d->began_us and, once it has ended, d->took_us. */
   pawl_code (*ask)(void *ud, pawl_decision *d, const pawl_question *q,
                    int *waits, pawl_error *err);
   /* So many more of what a limited definition may do in a minute: the plan is
@@ -87,6 +87,8 @@ struct pawl_world {
   /* A step has ended, however. */
   void (*stepped)(void *ud, const pawl_decision *d, int32_t token,
                   pawl_node *node);
+  /* Does the handler of this token wait? Asked while naloft is not 0. */
+  int (*is_aloft)(void *ud, const pawl_decision *d, const pawl_token *t);
   /* Has this instance had its turn, so that others may go on? */
   int (*is_late)(void *ud, const pawl_decision *d);
   void (*trace)(void *ud, const pawl_decision *d, const char *node,
@@ -173,11 +175,14 @@ struct pawl_decision {
   pawl_turn turn;
   int one_by_one; /* its next decision is stored by itself */
   int may_wait;   /* there is room for one more handler that waits */
+  int naloft;     /* handlers of it that wait */
   /* ---- the handler that ran last ---- */
   int32_t running_token; /* its token */
   int64_t began_us;      /* for its record */
   int64_t took_us;       /* that passed until it ended, also while it waited */
   int64_t lines; /* that it wrote to the log, of a limited definition */
+  pawl_str base; /* the variables that it had, where they may be others by now;
+                    at NULL: as they are */
   pawl_plan plan;
 };
 
@@ -255,6 +260,10 @@ static inline int pawl_is_undoing(const pawl_decision *d) {
 /* Nothing of it goes on any more: it ends, or what was done is undone. */
 static inline int pawl_is_over(const pawl_decision *d) {
   return d->plan.after == PAWL_AFTER_END || pawl_is_undoing(d);
+}
+/* Its handler waits: it has begun and not ended. */
+static inline int pawl_is_aloft(const pawl_decision *d, const pawl_token *t) {
+  return d->naloft && d->world->is_aloft(d->world->ud, d, t);
 }
 /* The number that the newest record will have. */
 static inline int64_t pawl_record_seq(const pawl_decision *d) {

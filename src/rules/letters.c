@@ -884,14 +884,20 @@ void pawl_letters_discard(pawl_decision *d) {
   }
 }
 
-int pawl_letters_are_news(const pawl_decision *d) {
+int pawl_letters_ask_nothing(const pawl_decision *d) {
   for (int i = 0; i < d->nletters; i++) {
     const pawl_letter *l = &d->letters[i];
-    if (l->kept || (!pawl_letter_is(l, "event") &&
-                    !pawl_letter_is(l, "task") && !pawl_letter_is(l, "child")))
+    if (!pawl_letter_is(l, "event") && !pawl_letter_is(l, "task") &&
+        !pawl_letter_is(l, "child"))
       return 0;
   }
   return 1;
+}
+
+int pawl_letters_are_news(const pawl_decision *d) {
+  for (int i = 0; i < d->nletters; i++)
+    if (d->letters[i].kept) return 0;
+  return pawl_letters_ask_nothing(d);
 }
 
 void pawl_letters_note(pawl_decision *d) {

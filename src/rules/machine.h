@@ -13,6 +13,7 @@
  *   inside.c      which tokens are inside a fork
  *   order.c       who came first, when several things are found at once
  *   cancel_on.c   events that cancel the instance
+ *   merge.c       what was changed beside a handler that waited
  *   reschedule.c  events that move the time of what waits
  *   fail.c        what follows a failure, ending
  *   retry.c       attempts and delays
@@ -70,6 +71,13 @@ pawl_code pawl_vars_fit(pawl_decision *d, pawl_str vars, pawl_error *err);
 pawl_code pawl_output_joins(pawl_decision *d, const pawl_node *node,
                             pawl_error *err);
 
+/* ---- merge.c ---- */
+
+/* d->result's variables become those of the instance with what the handler has
+ * changed. PAWL_CONFLICT: that was changed beside it, too, to something else;
+ * the error names the path. PAWL_LIMIT: together they are too large. */
+pawl_code pawl_vars_merge(pawl_decision *d, pawl_error *err);
+
 /* ---- record.c ---- */
 
 /* A record about a token where it stands: node, visit, attempt (from 1), the
@@ -101,7 +109,7 @@ void pawl_trace_wait(pawl_decision *d, int k, const pawl_node *node);
 /* ---- ask.c, kinds/step.c ---- */
 
 /* Runs one handler for a token; what came of it is in d->result. A step's or
- * an undo's may wait: then the plan waits, and nothing has come of it. */
+ * an undo's may wait: then the token is aloft, and nothing has come of it. */
 pawl_code pawl_run_handler(pawl_decision *d, int k, const pawl_node *node,
                            pawl_handler handler, pawl_error *err);
 /* The same of one that is shown an event, or what its node gave; at NULL:
@@ -426,6 +434,8 @@ void pawl_version_change(pawl_decision *d, const pawl_crossing *c);
 void pawl_letters_take(pawl_decision *d);
 /* It ends, with all that is to be told of that: is it to be deleted then? */
 void pawl_letters_delete(pawl_decision *d);
+/* Is none of them a request? */
+int pawl_letters_ask_nothing(const pawl_decision *d);
 /* Are all of them what a node waits for, in the inbox, and none a request? */
 int pawl_letters_are_news(const pawl_decision *d);
 /* The instance had ended before: what else lies there came too late, an answer

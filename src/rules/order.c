@@ -19,7 +19,9 @@ int64_t pawl_order_first(const pawl_decision *d,
   const int64_t now_us = pawl_decision_now(d);
   for (int k = 0; k < tokens->n; k++) {
     const pawl_token *t = &tokens->at[k];
-    if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > now_us) continue;
+    if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > now_us ||
+        pawl_is_aloft(d, t))
+      continue;
     int64_t at = happened(t);
     if (at && at < first) first = at;
   }

@@ -12,7 +12,8 @@
  *      ("at" of its detail): a letter's time of receipt, a time's due time.
  *      It passes it on where it forks, and where a join goes on from it.
  *   O3 of the active tokens only those of the earliest such time take a step,
- *      until they wait, end, or are to be tried again later: what a message
+ *      until they wait, as may their handlers, end, or are to be tried again
+ *      later: what a message
  *      led to does not overtake what an earlier timer led to on its way to a
  *      join. Tokens without such a time come after them.
  *   O4 a branch that takes more than 100 steps without waiting loses its place:

@@ -146,8 +146,7 @@ typedef struct pawl_plan {
   int asked;       /* a handler that decides has run: it may decide otherwise
                       when it is asked again */
   int went_on;     /* from a decision into the step that it led to */
-  int waits;       /* the handler that ran last does: nothing else is decided
-                      meanwhile */
+  int waits;       /* a handler that has begun in it does */
   int leaves;      /* letters, to who may run nodes */
   int heard;       /* all letters that are loaded were offered to what stands
                       there (N7) */

@@ -77,6 +77,11 @@ pawl_code pawl_vars_fit(pawl_decision *d, pawl_str vars, pawl_error *err) {
       vars.len, max);
 }
 
+/* As the handler had them. */
+static pawl_str seen(const pawl_decision *d) {
+  return d->base.at ? d->base : pawl_vars_now(d);
+}
+
 pawl_code pawl_output_joins(pawl_decision *d, const pawl_node *node,
                             pawl_error *err) {
   pawl_said *r = d->result;
@@ -84,8 +89,8 @@ pawl_code pawl_output_joins(pawl_decision *d, const pawl_node *node,
   pawl_code rc = PAWL_OK;
 
   if (!node->into || !r->has_output) return PAWL_OK;
-  with(d, r->vars_changed ? pawl_buf_str(&r->vars) : pawl_vars_now(d),
-       node->into, pawl_buf_str(&r->output), &vars);
+  with(d, r->vars_changed ? pawl_buf_str(&r->vars) : seen(d), node->into,
+       pawl_buf_str(&r->output), &vars);
   TRY(pawl_buf_check(&vars, err));
   TRY(check_size(d, node->into, r->output.len, vars.len, err));
   pawl_buf_set(&r->vars, pawl_buf_str(&vars));

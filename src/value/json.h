@@ -139,6 +139,10 @@ size_t pawl_utf8_put(char to[4], long point);
 pawl_code pawl_json_format(pawl_buf *b, const char *format, va_list args,
                            pawl_error *err);
 
+/* What stands between the quotes of a string value, as it is written; empty if
+ * it is none. */
+pawl_str pawl_json_between_quotes(pawl_str value);
+
 /* What changed between two objects, the values of top level keys compared by
  * their text: {"set":{"k":newvalue,...},"unset":["k",...]}, either part left
  * out when empty; nothing is appended when they are equal. Keys come in byte

@@ -113,8 +113,6 @@ const char *pawl_json_read_number(pawl_json_num *num, const char *at,
 
 /* Where the value that begins at `at` ends; `at` when there is none. */
 size_t pawl_json_value_end(pawl_str s, size_t at);
-/* What stands between the quotes of a string value; empty if it is none. */
-pawl_str pawl_json_between_quotes(pawl_str value);
 /* Is the escaped text `raw` the same as `key`? */
 int pawl_json_raw_is(pawl_str raw, pawl_str key);
 

@@ -430,7 +430,7 @@ function Transaction:query(sql, ...) end
 ---@field lost integer       refused: another executor had taken over
 ---@field ended integer      instances that ended
 ---@field held integer       still leased when the tick returned
----@field waiting integer    handlers that wait, of those
+---@field waiting integer    of those, instances whose handlers wait
 ---@field next_due? number   when to look again; 0 now, nil nothing due
 ---@field unsaved integer      commits that a power cut could take
 ---@field unwritten integer    of those: what killing the process would take, too

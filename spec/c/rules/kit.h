@@ -41,6 +41,7 @@ typedef struct kit {
   int elsewhere;   /* events are another's; -1: nobody can tell */
   kit_answer answers[16];
   int nanswers;
+  int32_t aloft[8]; /* tokens whose handlers wait */
   char *names[256];
   int nnames;
   pawl_def *def;
@@ -136,6 +137,29 @@ static inline pawl_code kit_say(kit *k, const char *text, int *waits,
   }
 }
 
+static inline int kit_is_aloft(void *ud, const pawl_decision *d,
+                               const pawl_token *t) {
+  for (int i = 0; i < d->naloft; i++)
+    if (((kit *)ud)->aloft[i] == t->no) return 1;
+  return 0;
+}
+
+/* The handler of that token ends; what it said is in k->result. */
+static inline void kit_returned(kit *k, int32_t token, pawl_str base,
+                                pawl_code rc, pawl_error *err) {
+  int i = 0;
+  while (i < k->d.naloft && k->aloft[i] != token) i++;
+  CHECK(i < k->d.naloft);
+  k->aloft[i] = k->aloft[--k->d.naloft];
+  pawl_decide_returned(&k->d, PAWL_HANDLER_RUN, token, base, rc, err);
+}
+
+/* The same of the one that began last, with the variables as they are. */
+static inline void kit_goes_on(kit *k) {
+  pawl_error err = {0};
+  kit_returned(k, k->d.running_token, (pawl_str){NULL, 0}, PAWL_OK, &err);
+}
+
 static inline pawl_code kit_ask(void *ud, pawl_decision *d,
                                 const pawl_question *q, int *waits,
                                 pawl_error *err) {
@@ -147,8 +171,11 @@ static inline pawl_code kit_ask(void *ud, pawl_decision *d,
   k->now += k->slow_us;
   for (int i = 0; i < k->nanswers; i++)
     if (!strcmp(k->answers[i].node, q->node->name) &&
-        k->answers[i].handler == q->handler)
-      return kit_say(k, k->answers[i].text, waits, err);
+        k->answers[i].handler == q->handler) {
+      pawl_code rc = kit_say(k, k->answers[i].text, waits, err);
+      if (*waits) k->aloft[d->naloft++] = q->token->no;
+      return rc;
+    }
   return PAWL_OK;
 }
 
@@ -204,6 +231,7 @@ static inline void kit_open(kit *k, const char *text) {
                          .random = kit_random,
                          .name = kit_name,
                          .ask = kit_ask,
+                         .is_aloft = kit_is_aloft,
                          .stepped = kit_stepped,
                          .is_late = kit_is_late,
                          .claim = kit_claim,

@@ -12,9 +12,7 @@ static void begin(kit *k) {
 }
 
 static void end(kit *k) {
-  pawl_error err = {0};
-  pawl_decide_returned(&k->d, PAWL_HANDLER_RUN, k->d.running_token, PAWL_OK,
-                       &err);
+  kit_goes_on(k);
 }
 
 static void effects_go_into_the_plan(void) {

@@ -788,26 +788,29 @@ kit.describe("tokens side by side", function(backend)
     return flow
   end
 
-  it("wait one after the other; no change of a variable is lost", function()
+  it("wait at one time; no change of a variable is lost", function()
     local engine, clock = backend.fresh()
-    assert(engine:load(fork {
-      function(ctx)
-        ctx.vars.a = 1
+    local function counts(name)
+      return function(ctx)
+        ctx.vars[name] = 1
         ctx.await(1)
         ctx.vars.n = (ctx.vars.n or 0) + 1
-      end,
-      function(ctx)
-        ctx.vars.b = 1
-        ctx.await(1)
-        ctx.vars.n = (ctx.vars.n or 0) + 1
-      end,
-    }))
+      end
+    end
+    assert(engine:load(fork { counts "a", counts "b" }))
     local id = assert(engine:start "t.fork")
     assert.equal(1, assert(engine:tick(1)).waiting)
     clock:advance(1)
-    assert.equal(1, assert(engine:tick(1)).waiting)
-    clock:advance(1)
-    assert(engine:tick(1))
+    assert(engine:run()) -- both have counted from nothing: one is in conflict
+    local failed = assert(engine:history(id, { type = "failed" }))
+    assert.equal(1, #failed)
+    assert.equal("conflict", failed[1].error.code)
+    assert.matches("^vars%.n was changed beside this handler while it waited",
+      failed[1].error.message)
+    for _ = 1, 5 do
+      clock:advance "1m"
+      assert(engine:run())
+    end
     local instance = assert(engine:get(id))
     assert.equal("completed", instance.status)
     assert.same({ a = 1, b = 1, n = 2 }, instance.variables)
@@ -833,23 +836,34 @@ kit.describe("tokens side by side", function(backend)
 end)
 
 kit.describe("a race", function(backend)
-  it("is over when a handler that has waited comes first", function()
-    local engine, clock = backend.fresh()
-    local flow = pawl.workflow { code = "t.race", start = "f" }
-    local ran = {}
-    flow:fork("f", { next = { "a", "b" } })
-    flow:step("a", { next = "j", run = function(ctx) ctx.await(5) end })
-    flow:step("b", { next = "j", run = function() ran[#ran + 1] = "b" end })
-    flow:join("j", { expect = "any", losers = "cancel", next = "z" })
-    flow:finish "z"
-    assert(engine:load(flow))
-    local id = assert(engine:start "t.race")
-    assert(engine:run())
-    clock:advance(5)
-    assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
-    assert.same({}, ran)
-  end)
+  it("is over when the first has waited; the others end where they stand",
+    function()
+      local engine, clock = backend.fresh()
+      local flow = pawl.workflow { code = "t.race", start = "f" }
+      local ran, closed = {}, {}
+      local function await(name, seconds)
+        return function(ctx)
+          local _ <close> = setmetatable({}, {
+            __close = function() closed[#closed + 1] = name end })
+          ctx.await(seconds)
+          ran[#ran + 1] = name
+        end
+      end
+      flow:fork("f", { next = { "a", "b" } })
+      flow:step("a", { next = "j", run = await("a", 9) })
+      flow:step("b", { next = "j", run = await("b", 5) })
+      flow:join("j", { expect = "any", losers = "cancel", next = "z" })
+      flow:finish "z"
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.race")
+      assert(engine:run())
+      clock:advance(5)
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id))
+      assert.same({ "b" }, ran)
+      assert.same({ "b", "a" }, closed)
+      assert.equal(0, assert(engine:tick()).waiting)
+    end)
 end)
 
 kit.describe("undoing", function(backend)

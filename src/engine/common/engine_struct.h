@@ -256,12 +256,16 @@ struct pawl_engine {
   struct pawl_step_unit *unit; /* slots.h; NULL: none is open */
   pawl_told told;              /* of it */
   /* ---- handlers that wait, await.c ---- */
-  int nwaiting;
-  int next_asked;        /* where the next round of asking begins */
-  int ask_all;           /* predicates too, once in each tick */
+  struct pawl_flight *flights; /* room for all that may wait */
+  int nflight_slots;           /* of them, the first, were in use */
+  int nflights;                /* that wait */
+  int nwaiting;                /* slots that have any of them */
+  int next_asked;              /* where the next round of asking begins */
+  int ask_all;                 /* predicates too, once in each tick */
   int64_t await_look_us; /* when latches and leases are looked at again */
   struct pollfd *fds;    /* one for each slot and one for the store */
-  struct pawl_held **fd_slots; /* whose they are */
+  struct pawl_flight **fd_flights; /* whose they are */
+  pawl_buf base; /* variables, for who returns and had others than there are */
   /* ---- trim.c ---- */
   pawl_chore trim;
   pawl_id trims_owed[PAWL_SPIN_SLOTS]; /* put off, or not all of it done */

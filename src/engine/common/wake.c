@@ -196,7 +196,8 @@ void pawl_wake(pawl_engine *e) {
   pawl_error err;
   int64_t mono = pawl_clock_mono();
 
-  e->woken = 1; /* it may be ours to run */
+  e->woken = 1;         /* it may be ours to run */
+  e->await_look_us = 0; /* or for one whose handlers wait here */
   if (pawl_store_held(e->store)) {
     e->after_held.wake = 1; /* nobody can see it yet */
     return;

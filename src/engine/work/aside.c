@@ -17,8 +17,8 @@
 
 static int may_stay(pawl_engine *e, const pawl_held *h) {
   return h->state == PAWL_SLOT_READY && h->loaded == PAWL_LOADED &&
-         h->fate != PAWL_FATE_FOREIGN && !h->flight.run &&
-         !h->queued_mono_us && h->d.turn != PAWL_TURN_LETTERS &&
+         h->fate != PAWL_FATE_FOREIGN && !h->flights && !h->queued_mono_us &&
+         h->d.turn != PAWL_TURN_LETTERS &&
          h->lease_until_us - pawl_engine_now(e) > e->config.lease_us / 3;
 }
 
@@ -49,7 +49,7 @@ void pawl_aside_put(pawl_engine *e) {
 
 void pawl_aside_leave(pawl_engine *e) {
   PAWL_EACH_SLOT (e, h)
-    if (h->state == PAWL_SLOT_READY && !h->flight.run && !h->queued_mono_us)
+    if (h->state == PAWL_SLOT_READY && !h->flights && !h->queued_mono_us)
       h->state = PAWL_SLOT_ASIDE;
 }
 
@@ -148,7 +148,7 @@ static pawl_code give_back_ready(pawl_engine *e, pawl_error *err) {
 
 static pawl_code give_back_suspended(pawl_engine *e, pawl_error *err) {
   PAWL_EACH_SLOT (e, h)
-    if (h->state == PAWL_SLOT_READY && !h->flight.run &&
+    if (h->state == PAWL_SLOT_READY && !h->flights &&
         h->fate != PAWL_FATE_FOREIGN)
       h->state = PAWL_SLOT_ASIDE;
   return give_back_ready(e, err);
@@ -158,7 +158,7 @@ pawl_code pawl_aside_give_way(pawl_engine *e, int n, pawl_error *err) {
   if (n < 1) return PAWL_OK;
   for (int i = pawl_turns_order(e); i-- > 0;) {
     pawl_held *h = e->order[i];
-    if (h->state != PAWL_SLOT_READY || h->flight.run) continue;
+    if (h->state != PAWL_SLOT_READY || h->flights) continue;
     if (n > 0 && pawl_turns_gives_way(e, h)) {
       h->was_due_us = h->behind_us;
       n--;

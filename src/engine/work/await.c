@@ -1,7 +1,8 @@
 /* Handlers that wait: who can go on, who must, and for how long the engine may
  * sleep.
  *
- *   run -> ctx.await -> the slot keeps the run (pawl_flight); the lease goes on
+ *   run -> ctx.await -> the slot keeps the run (pawl_flight); the lease goes
+ *       on, and what else its instance has to do is done beside it
  *       -> poll: its descriptor is ready, its time has come, it is asked again
  *       -> resumed until it waits again, or ends and leaves a plan
  *
@@ -20,34 +21,11 @@
 
 #define LONG_ROUND_US (50 * 1000) /* results wait no longer for their commit */
 
-/* ---- beginning and ending ---- */
-
-static int still_stands(const pawl_held *h) {
-  const pawl_flight *f = &h->flight;
-
-  if (!h->d.def || h->loaded != PAWL_LOADED) return 0;
-  if (f->handler == PAWL_HANDLER_RUN && h->d.state.undo.status) return 0;
-  for (int k = 0; k < h->d.state.tokens.n; k++) {
-    const pawl_token *t = &h->d.state.tokens.at[k];
-    if (t->no == f->token)
-      return t->state == PAWL_TOKEN_ACTIVE && t->visit == f->visit &&
-             t->attempt == f->attempt;
-  }
-  return 0;
-}
-
-void pawl_await_check(pawl_engine *e, pawl_held *h) {
-  if (!h->flight.run) return;
-  if (still_stands(h))
-    pawl_plan_reset(&h->d.plan); /* events are asked of what is stored */
-  else
-    pawl_await_abandon(e, h);
-}
-
 /* ---- looking at the store ---- */
 
+/* Only then may its handlers go on (N4). */
 static int waits(const pawl_held *h) {
-  return h->state == PAWL_SLOT_READY && h->flight.run;
+  return h->state == PAWL_SLOT_READY && h->flights;
 }
 
 static pawl_code look_shard(pawl_engine *e, int shard, pawl_error *err) {
@@ -56,7 +34,7 @@ static pawl_code look_shard(pawl_engine *e, int shard, pawl_error *err) {
   pawl_args_begin(&e->args, PAWL_STMT_agenda_latches);
   PAWL_EACH_SLOT (e, h) {
     if (!waits(h) || h->shard != shard) continue;
-    h->flight.changed = 1; /* lost, until its row is seen */
+    h->changed = 1; /* lost, until its row is seen */
     PAWL_PUT(&e->args, agenda_latches, .shard = shard, .id = &h->d.id,
              .lease = &h->lease);
   }
@@ -65,7 +43,7 @@ static pawl_code look_shard(pawl_engine *e, int shard, pawl_error *err) {
   for (int k = 0; k < rows.nrows; k++) {
     const pawl_agenda_latches_row row = pawl_read_agenda_latches(&rows, k);
     pawl_held *h = pawl_held_find(e, row.instance, NULL);
-    if (h) h->flight.changed = row.latch != h->latch;
+    if (h) h->changed = row.latch != h->latch;
   }
   return PAWL_OK;
 }
@@ -74,6 +52,7 @@ static pawl_code look_shard(pawl_engine *e, int shard, pawl_error *err) {
  * means is asked of the variables as they are. */
 static pawl_code look_closer(pawl_engine *e, pawl_held *h, pawl_error *err) {
   pawl_plan_reset(&h->d.plan);
+  h->beside_us = 0;
   pawl_code rc = pawl_claim_reload(e, h, err);
 
   if (rc != PAWL_LEASE_LOST) return rc;
@@ -90,7 +69,7 @@ pawl_code pawl_await_look(pawl_engine *e, pawl_error *err) {
     return PAWL_OK;
   for (int s = 0; s < e->nshards; s++) MUST(look_shard(e, s, err));
   PAWL_EACH_SLOT (e, h)
-    if (waits(h) && h->flight.changed) MUST(look_closer(e, h, err));
+    if (waits(h) && h->changed) MUST(look_closer(e, h, err));
   MUST(pawl_claim_heartbeat(e, 0, err));
   e->await_look_us = now + PAWL_AWAIT_LOOK_US;
   return PAWL_OK;
@@ -98,25 +77,34 @@ pawl_code pawl_await_look(pawl_engine *e, pawl_error *err) {
 
 /* ---- who can go on ---- */
 
-static int may_be_told(const pawl_held *h) {
-  return h->flight.handler == PAWL_HANDLER_RUN;
+static int may_be_told(const pawl_flight *f) {
+  return f->handler == PAWL_HANDLER_RUN;
 }
 
-static int deadline_passed(pawl_engine *e, const pawl_held *h) {
-  return may_be_told(h) && h->d.state.deadline_us &&
-         pawl_engine_now(e) >= h->d.state.deadline_us;
+static int64_t deadline_of(const pawl_flight *f) {
+  const int64_t us = f->owner->d.state.deadline_us;
+  return us && may_be_told(f) ? us : PAWL_NEVER;
+}
+
+/* Its instance is to end, and undoes what was done. */
+static int is_ending(const pawl_held *h) {
+  return h->d.state.undo.status || pawl_letters_cancel(&h->d);
 }
 
 /* Why it may not wait any longer. 0: it may. */
-static int must_stop(pawl_engine *e, const pawl_held *h, int64_t now,
+static int must_stop(pawl_engine *e, const pawl_flight *f, int64_t now,
                      pawl_error *why) {
-  const pawl_flight *f = &h->flight;
+  const pawl_held *h = f->owner;
 
-  if (may_be_told(h) && !f->told && pawl_letters_cancel(&h->d)) {
-    pawl_fail_hint(why, PAWL_CANCELLED,
-                   "clean up and return: what is recorded as done is undone "
-                   "next",
-                   "instance %s is cancelled", h->d.id_text);
+  if (may_be_told(f) && !f->told && is_ending(h)) {
+    pawl_fail_hint(
+        why, PAWL_CANCELLED,
+        "clean up and return: what is recorded as done is undone "
+        "next",
+        "instance %s %s", h->d.id_text,
+        pawl_letters_cancel(&h->d) || h->d.state.undo.end != PAWL_STATUS_FAILED
+            ? "is cancelled"
+            : "has failed");
     return 1;
   }
   if (now >= f->until_us) {
@@ -125,25 +113,23 @@ static int must_stop(pawl_engine *e, const pawl_held *h, int64_t now,
                    "the handler has passed its node's timeout");
     return 1;
   }
-  if (!deadline_passed(e, h)) return 0;
+  if (pawl_engine_now(e) < deadline_of(f)) return 0;
   pawl_fail(why, PAWL_TIMEOUT, "the instance passed its deadline");
   pawl_copy_text(why->raised, sizeof why->raised, "deadline");
   return 1;
 }
 
 /* Told once; who waits again although its time is up is ended. */
-static void tell(pawl_engine *e, pawl_held *h, const pawl_error *why) {
-  pawl_flight *f = &h->flight;
-
+static void tell(pawl_engine *e, pawl_flight *f, const pawl_error *why) {
   if (why->code == PAWL_CANCELLED) {
     f->told = 1;
   } else if (f->overdue) {
-    pawl_step_abandon(e, h, why);
+    pawl_step_abandon(e, f, why);
     return;
   } else {
     f->overdue = 1;
   }
-  pawl_step_resume(e, h, 0, why);
+  pawl_step_resume(e, f, 0, why);
 }
 
 /* What poll found of a descriptor; -1: it is none. */
@@ -158,30 +144,29 @@ static int events_of(const struct pollfd *p) {
   return events;
 }
 
-static void closed(pawl_engine *e, pawl_held *h) {
+static void closed(pawl_engine *e, pawl_flight *f) {
   pawl_error why;
   pawl_fail_hint(&why, PAWL_MISUSE,
                  "keep its socket in a variable until ctx.await returns",
                  "ctx.await: descriptor %d is not open",
-                 pawl_run_await(h->flight.run)->fd);
-  pawl_step_resume(e, h, 0, &why);
+                 pawl_run_await(f->run)->fd);
+  pawl_step_resume(e, f, 0, &why);
 }
 
 /* 1: it went on. */
-static int ask(pawl_engine *e, pawl_held *h) {
-  pawl_flight *f = &h->flight;
-  assert(h->state == PAWL_SLOT_READY && f->run); /* N4 */
+static int ask(pawl_engine *e, pawl_flight *f) {
+  assert(f->owner->state == PAWL_SLOT_READY && f->run); /* N4 */
   int64_t now = pawl_await_now(e);
   int is_predicate = pawl_run_await(f->run)->kind == PAWL_AWAIT_PREDICATE;
   pawl_error why;
 
-  if (must_stop(e, h, now, &why))
-    tell(e, h, &why);
+  if (must_stop(e, f, now, &why))
+    tell(e, f, &why);
   else if (f->events < 0)
-    closed(e, h);
+    closed(e, f);
   else if (f->events || now >= f->wake_us || pawl_run_is_lost(f->run) ||
            (is_predicate && e->ask_all))
-    pawl_step_resume(e, h, f->events, NULL);
+    pawl_step_resume(e, f, f->events, NULL);
   else
     return 0;
   return 1;
@@ -191,15 +176,15 @@ int pawl_await_fds(pawl_engine *e) {
   int n = 1;
 
   if (!e->nwaiting) return n;
-  PAWL_EACH_SLOT (e, h) {
-    const pawl_await *a = waits(h) ? pawl_run_await(h->flight.run) : NULL;
+  PAWL_EACH_FLIGHT(e, f) {
+    const pawl_await *a = waits(f->owner) ? pawl_run_await(f->run) : NULL;
     if (!a || a->kind != PAWL_AWAIT_FD) continue;
     e->fds[n].fd = a->fd;
     e->fds[n].events = (short)((a->events & PAWL_AWAIT_READ ? POLLIN : 0) |
                                (a->events & PAWL_AWAIT_WRITE ? POLLOUT : 0));
     e->fds[n].revents = 0;
     assert(n <= pawl_held_max(e)); /* one more is the store's */
-    e->fd_slots[n++] = h;
+    e->fd_flights[n++] = f;
   }
   return n;
 }
@@ -209,22 +194,21 @@ static void prepare(pawl_engine *e) {
   int n = pawl_await_fds(e);
 
   if (n > 1 && poll(e->fds + 1, (nfds_t)(n - 1), 0) < 0) n = 1;
-  PAWL_EACH_SLOT (e, h) h->flight.events = 0;
-  for (int i = 1; i < n; i++)
-    e->fd_slots[i]->flight.events = events_of(&e->fds[i]);
+  PAWL_EACH_FLIGHT(e, f) f->events = 0;
+  for (int i = 1; i < n; i++) e->fd_flights[i]->events = events_of(&e->fds[i]);
 }
 
 void pawl_await_poll(pawl_engine *e, int64_t deadline_mono, int *ran) {
   int64_t began = pawl_clock_mono(), until = began + LONG_ROUND_US;
-  int i, n = e->nheld_slots;
+  int i, n = e->nflight_slots; /* those that begin anew have been asked */
 
   *ran = 0;
   if (!e->nwaiting) return;
   if (deadline_mono < until) until = deadline_mono;
   prepare(e);
   for (i = 0; i < n && !e->interrupted; i++) {
-    pawl_held *h = &e->held[(e->next_asked + i) % n];
-    if (!waits(h) || !ask(e, h)) continue;
+    pawl_flight *f = &e->flights[(e->next_asked + i) % n];
+    if (!f->owner || !waits(f->owner) || !ask(e, f)) continue;
     ++*ran;
     if (pawl_clock_mono() < until) continue;
     i++;
@@ -236,19 +220,39 @@ void pawl_await_poll(pawl_engine *e, int64_t deadline_mono, int *ran) {
 
 /* ---- how long the engine may sleep ---- */
 
+/* With a place for one more, should it wait, too. */
+static int may_decide(const pawl_engine *e, const pawl_held *h) {
+  return pawl_decide_beside(&h->d) &&
+         (e->nflights < e->config.concurrency || !pawl_decide_may_wait(&h->d));
+}
+
+int pawl_await_beside(pawl_engine *e, const pawl_held *h) {
+  return pawl_engine_now(e) >= h->beside_us && may_decide(e, h);
+}
+
+/* When there may be something to decide beside those of a slot. */
+static int64_t next_beside(pawl_engine *e) {
+  int64_t next = PAWL_NEVER;
+
+  PAWL_EACH_SLOT (e, h)
+    if (waits(h) && h->beside_us < next && may_decide(e, h))
+      next = h->beside_us;
+  return next;
+}
+
 int64_t pawl_await_next(pawl_engine *e) {
   int64_t now = pawl_await_now(e), us = PAWL_NEVER, next = e->await_look_us;
 
-  if (!e->nwaiting) return PAWL_NEVER;
-  PAWL_EACH_SLOT (e, h) {
-    if (!waits(h)) continue;
-    if (pawl_run_is_lost(h->flight.run)) us = now;
-    if (h->flight.wake_us < us) us = h->flight.wake_us;
-    if (h->flight.until_us < us) us = h->flight.until_us;
-    if (may_be_told(h) && h->d.state.deadline_us &&
-        h->d.state.deadline_us < next)
-      next = h->d.state.deadline_us;
+  if (!e->nflights) return PAWL_NEVER;
+  PAWL_EACH_FLIGHT(e, f) {
+    if (!waits(f->owner)) continue;
+    if (pawl_run_is_lost(f->run)) us = now;
+    if (f->wake_us < us) us = f->wake_us;
+    if (f->until_us < us) us = f->until_us;
+    if (deadline_of(f) < next) next = deadline_of(f);
   }
   us = us == PAWL_NEVER ? us : pawl_engine_now(e) + (us - now);
+  const int64_t beside = next_beside(e);
+  if (beside < next) next = beside;
   return us < next ? us : next;
 }

@@ -1,6 +1,6 @@
 /* engine/work/await.h: handlers that wait.
  *
- *   flight.c   a slot's handler begins to wait, and is ended where it stands
+ *   flight.c   a slot's handlers begin to wait, and are ended where they stand
  *   await.c    who can go on, who must, and for how long the engine may sleep
  *
  * A second turn buys that a hundred handlers wait for others at one time, in
@@ -21,20 +21,27 @@
 
 /* Time for waiting: only goes up, save under a virtual clock. */
 int64_t pawl_await_now(const pawl_engine *e);
-/* The slot's handler waits for what its run says, from now on. */
+/* The slot's handler at hand waits for what its run says, from now on. */
 void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run);
-/* Ends it where it stands. No-op when none waits. */
+/* It waits no more, and is at hand; its run is the caller's. */
+pawl_run *pawl_await_take(pawl_engine *e, pawl_flight *f);
+/* Ends all of a slot where they stand. */
 void pawl_await_abandon(pawl_engine *e, pawl_held *h);
 void pawl_await_abandon_all(pawl_engine *e);
+/* After a commit: those whose tokens stand there no longer go. */
+void pawl_await_check(pawl_engine *e, pawl_held *h);
+/* Does a handler of this token wait? */
+int pawl_await_is_aloft(const pawl_held *h, const pawl_token *t);
+
 /* ---- await.c: in between ---- */
 
-/* After a commit: whatever it was of stands there no longer? Then it goes. */
-void pawl_await_check(pawl_engine *e, pawl_held *h);
 /* Are the instances still ours, and is one to be cancelled? Now and then. */
 pawl_code pawl_await_look(pawl_engine *e, pawl_error *err);
 /* Goes on with those that can. *ran: how many. */
 void pawl_await_poll(pawl_engine *e, int64_t deadline_mono, int *ran);
-/* When one of them must be asked again, by the engine's time; descriptors are
+/* Is there something to be decided beside those of the slot? */
+int pawl_await_beside(pawl_engine *e, const pawl_held *h);
+/* When one of them must be asked again, or what is beside them looked at, by the engine's time; descriptors are
  * not counted. */
 int64_t pawl_await_next(pawl_engine *e);
 /* Their descriptors, into e->fds from the second on: how many with that. */

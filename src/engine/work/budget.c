@@ -68,7 +68,7 @@ int pawl_budget_fresh(const pawl_engine *e) {
   int n = 0;
   if (e->nheld == e->nwaiting) return 0;
   PAWL_EACH_SLOT (e, h)
-    n += h->state == PAWL_SLOT_READY && !h->flight.run && !h->d.rounds;
+    n += h->state == PAWL_SLOT_READY && !h->flights && !h->d.rounds;
   return n;
 }
 

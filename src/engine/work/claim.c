@@ -161,7 +161,7 @@ typedef struct claim {
 static void hold(pawl_engine *e, pawl_held *h, const claim *c,
                  const pawl_agenda_claim_row *row) {
   int64_t at_us = row->now;
-  assert(h->state == PAWL_SLOT_FREE && !h->flight.run); /* N5 */
+  assert(h->state == PAWL_SLOT_FREE && !h->flights); /* N5 */
   h->state = PAWL_SLOT_READY;
   h->shard = c->shard;
   h->lease = c->lease;
@@ -539,8 +539,8 @@ pawl_code pawl_claim_reload(pawl_engine *e, pawl_held *h, pawl_error *err) {
 /* Who has begun goes on here, as a rule; who came for a place that has been
  * taken again may get the next. */
 static int is_queued(const pawl_engine *e, const pawl_held *h) {
-  return h->state == PAWL_SLOT_READY && !h->flight.run && h->queued_mono_us &&
-         e->nwaiting >= e->config.concurrency &&
+  return h->state == PAWL_SLOT_READY && !h->flights && h->queued_mono_us &&
+         e->nflights >= e->config.concurrency &&
          pawl_clock_mono() - h->queued_mono_us <
              (h->d.rounds > 0 ? QUEUE_US : h->patience_us);
 }
@@ -552,7 +552,7 @@ int pawl_claim_queued(const pawl_engine *e) {
 }
 
 static int is_idle(const pawl_engine *e, const pawl_held *h, int shard) {
-  return h->state == PAWL_SLOT_READY && h->shard == shard && !h->flight.run &&
+  return h->state == PAWL_SLOT_READY && h->shard == shard && !h->flights &&
          !is_queued(e, h);
 }
 

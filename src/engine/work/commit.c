@@ -372,7 +372,7 @@ static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
   if (rc != PAWL_OK) return rc;
   h->d.plan.heard =
       !h->d.nletters; /* what came meanwhile is for the next one */
-  if (!h->d.plan.ran && !h->flight.run)
+  if (!h->d.plan.ran && !h->d.plan.waits)
     pawl_step_run(e, h);
   else
     pawl_step_hear(e, h);

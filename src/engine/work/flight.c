@@ -1,7 +1,8 @@
-/* A handler that waits: how it begins to, and how it is ended where it stands.
- * What becomes of it in between is await.c's. */
+/* Handlers that wait: how each begins to, and how it is ended where it stands.
+ * What becomes of them in between is await.c's. */
 #include <assert.h>
 
+#include "../../rules/decide.h"
 #include "../common/time.h"
 #include "await.h"
 
@@ -16,29 +17,90 @@ static int64_t after_us(int64_t now, int64_t us) {
   return us < 0 || us > PAWL_NEVER - now ? PAWL_NEVER : now + us;
 }
 
+/* The first that is free: those in use stay together at the front. */
+static pawl_flight *take_place(pawl_engine *e) {
+  for (int i = 0; i < e->nflight_slots; i++)
+    if (!e->flights[i].owner) return &e->flights[i];
+  assert(e->nflight_slots < e->config.concurrency);
+  return &e->flights[e->nflight_slots++];
+}
+
 void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run) {
   const pawl_await *a = pawl_run_await(run);
-  pawl_flight *f = &h->flight;
 
-  assert(run && !f->run && h->state != PAWL_SLOT_FREE); /* N5 */
-  if (!e->nwaiting) e->await_look_us = pawl_engine_now(e) + PAWL_AWAIT_LOOK_US;
+  assert(run && h->state != PAWL_SLOT_FREE); /* N5 */
+  if (!e->nflights) e->await_look_us = pawl_engine_now(e) + PAWL_AWAIT_LOOK_US;
+  pawl_flight *f = take_place(e);
+  *f = h->flight;
+  f->owner = h;
   f->run = run;
   f->wake_us =
       after_us(pawl_await_now(e),
                a->kind == PAWL_AWAIT_PREDICATE ? ASK_EVERY_US : a->timeout_us);
-  e->nwaiting++;
+  f->next = h->flights;
+  h->flights = f;
+  h->d.naloft++;
+  e->nflights++;
+  e->nwaiting += h->d.naloft == 1;
+  h->d.may_wait = e->nflights < e->config.concurrency;
+}
+
+pawl_run *pawl_await_take(pawl_engine *e, pawl_flight *f) {
+  pawl_held *h = f->owner;
+  pawl_flight **at = &h->flights;
+
+  while (*at != f) at = &(*at)->next;
+  *at = f->next;
+  h->flight = *f;
+  f->owner = NULL;
+  h->d.naloft--;
+  e->nflights--;
+  e->nwaiting -= !h->d.naloft;
+  assert(h->d.naloft >= 0 && e->nwaiting >= 0 && e->nwaiting <= e->nflights);
+  while (e->nflight_slots && !e->flights[e->nflight_slots - 1].owner)
+    e->nflight_slots--;
+  return h->flight.run;
+}
+
+static void abandon(pawl_engine *e, pawl_flight *f) {
+  pawl_host_abandon(pawl_await_take(e, f));
 }
 
 void pawl_await_abandon(pawl_engine *e, pawl_held *h) {
-  pawl_run *run = h->flight.run;
-
-  if (!run) return;
-  h->flight.run = NULL;
-  e->nwaiting--;
-  assert(e->nwaiting >= 0);
-  pawl_host_abandon(run);
+  while (h->flights) abandon(e, h->flights);
 }
 
 void pawl_await_abandon_all(pawl_engine *e) {
   PAWL_EACH_SLOT (e, h) pawl_await_abandon(e, h);
+}
+
+/* ---- whose handler waits ---- */
+
+static int is_of(const pawl_flight *f, const pawl_token *t) {
+  return f->token == t->no && f->visit == t->visit && f->attempt == t->attempt;
+}
+
+int pawl_await_is_aloft(const pawl_held *h, const pawl_token *t) {
+  for (const pawl_flight *f = h->flights; f; f = f->next)
+    if (is_of(f, t)) return 1;
+  return 0;
+}
+
+/* What was not stored when it began to wait stands nowhere yet. */
+static int stands(const pawl_held *h, const pawl_flight *f) {
+  if (!h->d.def || h->loaded != PAWL_LOADED) return 0;
+  for (int k = 0; k < h->d.state.tokens.n; k++) {
+    const pawl_token *t = &h->d.state.tokens.at[k];
+    if (t->no == f->token) return t->state == PAWL_TOKEN_ACTIVE && is_of(f, t);
+  }
+  return 0;
+}
+
+void pawl_await_check(pawl_engine *e, pawl_held *h) {
+  if (!h->flights) return;
+  pawl_plan_reset(&h->d.plan); /* events are asked of what is stored */
+  for (pawl_flight *f = h->flights, *next; f; f = next) {
+    next = f->next;
+    if (!stands(h, f)) abandon(e, f);
+  }
 }

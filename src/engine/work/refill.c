@@ -9,20 +9,20 @@
 #include "turns.h"
 
 int pawl_refill_has_room(const pawl_engine *e) {
-  return !e->alone && e->nwaiting < e->config.concurrency;
+  return !e->alone && e->nflights < e->config.concurrency;
 }
 
 /* Of a short tick those count that have not run yet: what has just come goes
  * before what goes round. */
 static int counts(const pawl_engine *e, const pawl_held *h) {
-  return h->state == PAWL_SLOT_READY && !h->flight.run &&
+  return h->state == PAWL_SLOT_READY && !h->flights &&
          (!e->budget.is_short || !h->d.rounds);
 }
 
 /* For how many more handlers that wait is there room? No more are taken than
  * may wait; while an instance's last step is committed, another one may. */
 static int room_to_wait(const pawl_engine *e) {
-  int room = e->config.concurrency - e->nwaiting - e->claiming;
+  int room = e->config.concurrency - e->nflights - e->claiming;
 
   PAWL_EACH_SLOT (e, h) room -= counts(e, h);
   return room > e->most ? e->most : room;

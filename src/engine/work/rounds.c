@@ -32,9 +32,9 @@ static int is_known(const pawl_held *h) {
 /* No more handlers begin than may wait; the others' slots are queued. One that
  * was committed in the middle of a round looks before the next (N6). */
 static int is_runnable(pawl_engine *e, pawl_held *h) {
-  if (h->state != PAWL_SLOT_READY || !is_known(h) || h->flight.run || h->look)
-    return 0;
-  if (e->nwaiting < e->config.concurrency || !pawl_decide_may_wait(&h->d)) {
+  if (h->state != PAWL_SLOT_READY || !is_known(h) || h->look) return 0;
+  if (h->flights) return pawl_await_beside(e, h);
+  if (e->nflights < e->config.concurrency || !pawl_decide_may_wait(&h->d)) {
     h->queued_mono_us = 0;
     return 1;
   }
@@ -106,7 +106,7 @@ static pawl_code run_one(pawl_engine *e, pawl_held *h, int64_t expected_us,
   e->budget.ran++;
   e->budget.planned++;
   pawl_turns_take(e, h);
-  assert(!h->flight.run && !e->unit);
+  assert(!e->unit);
   if (!pawl_decide_is_transactional(&h->d)) {
     pawl_step_run(e, h);
     return PAWL_OK;

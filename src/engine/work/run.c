@@ -76,6 +76,7 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   pawl_run *run;
 
   memset(f, 0, sizeof *f);
+  f->vars_no = h->vars_no;
   f->handler = q->handler;
   f->token = q->token->no;
   f->visit = q->token->visit;
@@ -127,6 +128,11 @@ static void fill_call(pawl_engine *e, pawl_held *h, const pawl_question *q,
   c->one_way = has_one_way(q->node);
 }
 
+static int is_aloft(void *ud, const pawl_decision *d, const pawl_token *t) {
+  (void)ud;
+  return pawl_await_is_aloft(slot((pawl_decision *)d), t);
+}
+
 static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
                      int *waits, pawl_error *err) {
   pawl_engine *e = ud;
@@ -135,7 +141,6 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
   pawl_code rc;
 
   assert(!e->unit || e->unit->owner == h);
-  assert(!h->flight.run);   /* H7: it runs no second one */
   if (d->def->host_ref < 0) /* a graph alone: PAWL_TURN_LETTERS */
     return pawl_fail(err, PAWL_INTERNAL, "no code was loaded for a handler");
   fill_call(e, h, q, &c);
@@ -165,6 +170,7 @@ void pawl_run_init_world(pawl_engine *e) {
                           .random = random_part,
                           .name = name,
                           .ask = ask,
+                          .is_aloft = is_aloft,
                           .spend = pawl_quota_spend,
                           .claim = pawl_taker_claim,
                           .stepped = stepped,
@@ -178,7 +184,7 @@ static void prepare(pawl_engine *e, pawl_held *h) {
   assert(!e->unit || h->d.turn != PAWL_TURN_LETTERS);
   if (h->d.turn != PAWL_TURN_LETTERS)
     h->d.turn = e->unit ? PAWL_TURN_UNIT : PAWL_TURN_WHOLE;
-  h->d.may_wait = e->nwaiting < e->config.concurrency;
+  h->d.may_wait = e->nflights < e->config.concurrency;
 }
 
 static void note_plan(pawl_engine *e, pawl_held *h) {
@@ -193,7 +199,11 @@ void pawl_step_run(pawl_engine *e, pawl_held *h) {
   assert(h->loaded == PAWL_LOADED && h->look == PAWL_LOOK_NO); /* N6 */
   e->turn_mono_us = pawl_clock_mono();
   prepare(e, h);
-  if (pawl_decide(&h->d)) note_plan(e, h);
+  if (pawl_decide(&h->d))
+    note_plan(e, h);
+  else if (!pawl_decision_saw_all(&h->d))
+    pawl_held_look(h, PAWL_LOOK_AGAIN);
+  h->beside_us = h->d.plan.look_us;
 }
 
 void pawl_step_hear(pawl_engine *e, pawl_held *h) {
@@ -218,25 +228,37 @@ int pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why) {
 
 /* ---- handlers that have waited ---- */
 
-static void returned(pawl_engine *e, pawl_held *h, pawl_code rc,
+/* The variables that it had, if there are others by now; without memory for
+ * them it has failed, as for a moment. */
+static int keep_base(pawl_engine *e, const pawl_held *h, const pawl_run *run) {
+  if (h->flight.vars_no == h->vars_no) return 0;
+  pawl_buf_set(&e->base, pawl_run_vars(run));
+  return 1;
+}
+
+static void returned(pawl_engine *e, pawl_held *h, int has_base, pawl_code rc,
                      pawl_error *err) {
+  const pawl_str base =
+      has_base ? pawl_buf_str(&e->base) : (pawl_str){NULL, 0};
+  if (has_base && rc == PAWL_OK) rc = pawl_buf_check(&e->base, err);
   prepare(e, h);
   h->d.began_us = h->flight.began_us;
   h->d.took_us = pawl_clock_mono() - h->flight.began_mono_us;
-  pawl_decide_returned(&h->d, h->flight.handler, h->flight.token, rc, err);
+  pawl_decide_returned(&h->d, h->flight.handler, h->flight.token, base, rc,
+                       err);
+  h->beside_us = h->d.plan.look_us;
   note_plan(e, h);
 }
 
-void pawl_step_resume(pawl_engine *e, pawl_held *h, int events,
+void pawl_step_resume(pawl_engine *e, pawl_flight *waiting, int events,
                       const pawl_error *why) {
+  pawl_held *h = waiting->owner;
+  pawl_run *run = pawl_await_take(e, waiting);
   pawl_flight *f = &h->flight;
-  pawl_run *run = f->run;
   int64_t began = pawl_clock_mono(), left = f->until_us - pawl_await_now(e);
   pawl_error err = {0};
 
-  assert(run && e->nwaiting > 0); /* N5 */
-  f->run = NULL;
-  e->nwaiting--;
+  const int has_base = keep_base(e, h, run);
   pawl_heartbeat_begin(e->heartbeat, left > 0 ? left : 0);
   pawl_code rc = pawl_host_resume(&run, events, why, &e->result, &err);
   pawl_heartbeat_end(e->heartbeat);
@@ -244,16 +266,18 @@ void pawl_step_resume(pawl_engine *e, pawl_held *h, int events,
   if (run)
     pawl_await_begin(e, h, run);
   else
-    returned(e, h, rc, &err);
+    returned(e, h, has_base, rc, &err);
 }
 
 /* What it had told so far goes with it: a step that has failed has no
  * effects. */
-void pawl_step_abandon(pawl_engine *e, pawl_held *h, const pawl_error *why) {
+void pawl_step_abandon(pawl_engine *e, pawl_flight *waiting,
+                       const pawl_error *why) {
+  pawl_held *h = waiting->owner;
   pawl_error err = *why;
-  pawl_await_abandon(e, h);
+  pawl_host_abandon(pawl_await_take(e, waiting));
   pawl_said_clear(&e->result);
-  returned(e, h, err.code, &err);
+  returned(e, h, 0, err.code, &err);
 }
 
 int64_t pawl_step_expected_us(const pawl_held *h) {

@@ -22,12 +22,13 @@ void pawl_step_hear(pawl_engine *e, pawl_held *h);
 /* Replaces the slot's plan: the step it came from has failed after all, and
  * nothing of it was stored. */
 void pawl_step_fail(pawl_engine *e, pawl_held *h, const pawl_error *why);
-/* Goes on with the slot's handler, as pawl_host_resume does. When it ends it
- * leaves a plan. */
-void pawl_step_resume(pawl_engine *e, pawl_held *h, int events,
+/* Goes on with a handler, as pawl_host_resume does. When it ends it leaves a
+ * plan. */
+void pawl_step_resume(pawl_engine *e, pawl_flight *waiting, int events,
                       const pawl_error *why);
 /* Ends the handler where it stands; its step has failed with *why. */
-void pawl_step_abandon(pawl_engine *e, pawl_held *h, const pawl_error *why);
+void pawl_step_abandon(pawl_engine *e, pawl_flight *waiting,
+                       const pawl_error *why);
 /* Replaces the slot's plan after the store refused it: the instance fails. 1:
  * not yet, as a decision and a step were in it; it is the decision alone. */
 int pawl_step_refused(pawl_engine *e, pawl_held *h, const pawl_error *why);

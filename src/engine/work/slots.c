@@ -62,7 +62,7 @@ void pawl_held_put_last(pawl_engine *e, pawl_held *h) {
 void pawl_held_free(pawl_engine *e, pawl_held *h) {
   assert(h->state != PAWL_SLOT_FREE);
   pawl_await_abandon(e, h);
-  assert(!h->flight.run); /* N5 */
+  assert(!h->flights && !h->d.naloft); /* N5 */
   take_out(e, h);
   h->state = PAWL_SLOT_FREE;
   h->in_need = 0;
@@ -129,7 +129,10 @@ int pawl_held_is_ours(const pawl_held *h, const pawl_rows *rows, int *latch) {
 void pawl_held_accept(pawl_held *h) {
   assert(h->d.plan.after == PAWL_AFTER_GO_ON && !h->d.plan.failed); /* N7 */
   pawl_held_look(h, h->d.plan.look);
-  if (h->d.plan.vars_changed) h->parts = h->vars_parts;
+  if (h->d.plan.vars_changed) {
+    h->parts = h->vars_parts;
+    h->vars_no++;
+  }
   /* It has gone on in another version: its definition, and whose revision
    * that is, are found again before it runs. */
   if (h->d.plan.version) {

@@ -13,10 +13,11 @@
  *             says what became of it; its handler does not run again.
  *          N3 an instance that was taken over runs while nothing else is
  *             held (promise 7), also while its handler waits.
- *          N4 a slot whose handler waits is READY, or has a plan of what came
- *             before that handler: it is neither decided nor given back.
+ *          N4 a slot whose handlers wait is READY, or has a plan of what came
+ *             before or beside them: it is not given back, and nothing is
+ *             decided of the tokens that they run for (pawl_decide_beside).
  *          N5 while a handler is under way its slot is in use: who frees the
- *             slot ends the handler first, so that its ctx speaks for no
+ *             slot ends its handlers first, so that their ctx speaks for no
  *             other instance.
  *          N6, N7: see rules/decision.h. A slot that is to `look` runs
  *             nothing before it has. */
@@ -52,13 +53,16 @@ typedef enum pawl_slot_fate {
                        meanwhile: it is given back, and runs nothing before */
 } pawl_slot_fate;
 
-/* A handler that waits: the instance stands still meanwhile. What it began
- * from is in its own hands; where its result belongs is said here. */
+/* A handler that waits, or is at hand. What it began from is in its own hands;
+ * where its result belongs is said here. */
 typedef struct pawl_flight {
-  pawl_run *run; /* NULL: none */
+  struct pawl_held *owner;  /* NULL: this place is free */
+  struct pawl_flight *next; /* of the same slot */
+  pawl_run *run;            /* NULL: it does not wait */
   pawl_handler handler;
   int32_t token;
   int64_t visit, attempt;
+  int64_t vars_no;       /* the slot's, when it began */
   int64_t began_us;      /* for its record */
   int64_t busy_us;       /* spent in Lua */
   int64_t began_mono_us; /* for who is told how long it took */
@@ -66,9 +70,8 @@ typedef struct pawl_flight {
   int64_t wake_us;       /* when what it waits for has passed, or is asked for
                            again */
   int events;            /* of its descriptor, as found; -1: it is none */
-  int changed;           /* its row was not found, or not as it was */
   /* It may be told both, in either order, and each once. */
-  int told;    /* that its instance is cancelled */
+  int told;    /* that its instance is cancelled, or has failed */
   int overdue; /* that its time is up */
 } pawl_flight;
 
@@ -101,7 +104,11 @@ typedef struct pawl_held {
                       looked */
   int trims;       /* it is to be trimmed before its plan is sent */
   int in_need;     /* times that its plan alone found no memory to be sent */
-  pawl_flight flight;
+  pawl_flight flight;   /* of the handler at hand */
+  pawl_flight *flights; /* those that wait: d.naloft of them, in e->flights */
+  int64_t beside_us;    /* beside them something is due then */
+  int64_t vars_no;      /* changes with its variables */
+  int changed;          /* its row was not found, or not as it was */
   pawl_decision d; /* the instance, what came in, and the plan that follows */
 } pawl_held;
 
@@ -115,6 +122,11 @@ typedef struct pawl_step_unit {
 /* All slots that were made, free ones too. */
 #define PAWL_EACH_SLOT(e, h) \
   for (pawl_held *h = (e)->held; h < (e)->held + (e)->nheld_slots; h++)
+/* All handlers that wait; `f` may be freed meanwhile. */
+#define PAWL_EACH_FLIGHT(e, f)                                               \
+  for (pawl_flight *f = (e)->flights; f < (e)->flights + (e)->nflight_slots; \
+       f++)                                                                  \
+    if (f->owner)
 /* Members of a statement's arguments: of a row of its, and of one that is found
  * or written under the lease alone. */
 #define PAWL_SLOT_MEMBERS(h) .shard = (h)->shard, .id = &(h)->d.id

@@ -9,7 +9,7 @@
 /* Those that have run, or those that have not, from order[n] on. */
 static int add_turns(pawl_engine *e, int n, int have_run) {
   for (pawl_held *h = e->first_turn; h; h = h->after)
-    if (!h->flight.run && (h->d.rounds > 0) == have_run) e->order[n++] = h;
+    if ((h->d.rounds > 0) == have_run) e->order[n++] = h;
   return n;
 }
 
@@ -33,7 +33,7 @@ void pawl_turns_take(pawl_engine *e, pawl_held *h) {
 }
 
 int pawl_turns_gives_way(const pawl_engine *e, const pawl_held *h) {
-  return h->state == PAWL_SLOT_READY && !h->flight.run && !h->queued_mono_us &&
+  return h->state == PAWL_SLOT_READY && !h->flights && !h->queued_mono_us &&
          h->d.rounds >= (e->budget.is_short ? 1 : LOOPS);
 }
 

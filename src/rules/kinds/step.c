@@ -37,6 +37,39 @@ static pawl_code step_target(const pawl_decision *d, const pawl_node *node,
   return PAWL_SCRIPT;
 }
 
+/* What it did is on record, before the token goes on. */
+static void take(pawl_decision *d, int k) {
+  pawl_said *result = d->result;
+
+  pawl_take_effects(d, k, result);
+  pawl_record *r = pawl_token_record(d, k, "step");
+  r->started_us = d->began_us;
+  if (result->has_transition)
+    pawl_buf_adds(&r->transition, pawl_buf_str(&result->transition));
+  if (result->has_output) pawl_buf_swap(&r->output, &result->output);
+  r->has_output = result->has_output;
+  if (result->vars_changed) pawl_vars_take(d, &result->vars, &r->changes);
+  pawl_take_attrs(r, result);
+  d->plan.outcome = "done";
+}
+
+/* Its instance has failed while it waited, and is to undo what was done: what
+ * it has done is among that, and it leads nowhere. */
+static void end_late(pawl_decision *d, int k, const pawl_error *failed) {
+  if (failed) {
+    pawl_record *r = pawl_token_record(d, k, "failed");
+    r->started_us = d->began_us;
+    pawl_plan_error(&r->error, failed, d->result);
+    d->plan.outcome = "failed";
+  } else {
+    take(d, k);
+  }
+  pawl_tok(d, k)->state = PAWL_TOKEN_DROPPED;
+  pawl_tok(d, k)->due_us = 0;
+  pawl_tok(d, k)->changed = 1;
+  d->plan.look = PAWL_LOOK_UNDOS;
+}
+
 /* What a step's handler gave, or why it failed, becomes part of the plan. */
 void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
                         pawl_error *err) {
@@ -51,21 +84,14 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
   d->world->stepped(d->world->ud, d, d->running_token, node);
   if (rc == PAWL_OK) rc = step_target(d, node, &to, err);
   if (rc == PAWL_OK) rc = pawl_output_joins(d, node, err);
+  if (rc == PAWL_OK) rc = pawl_vars_merge(d, err);
   if (rc == PAWL_OK) rc = pawl_spend_effects(d, err);
-  if (rc != PAWL_OK) {
+  if (pawl_is_undoing(d)) {
+    end_late(d, k, rc == PAWL_OK ? NULL : err);
+  } else if (rc != PAWL_OK) {
     pawl_fail_token(d, k, err, d->began_us);
   } else {
-    pawl_said *result = d->result;
-    pawl_take_effects(d, k, result);
-    pawl_record *r = pawl_token_record(d, k, "step");
-    r->started_us = d->began_us;
-    if (result->has_transition)
-      pawl_buf_adds(&r->transition, pawl_buf_str(&result->transition));
-    if (result->has_output) pawl_buf_swap(&r->output, &result->output);
-    r->has_output = result->has_output;
-    if (result->vars_changed) pawl_vars_take(d, &result->vars, &r->changes);
-    pawl_take_attrs(r, result);
-    p->outcome = "done";
+    take(d, k);
     pawl_leave(d, k, to);
   }
   pawl_trace_step(d, node, d->took_us, k);
@@ -84,7 +110,8 @@ void pawl_step_enter(pawl_decision *d, int k, int at) {
   pawl_decision_trace(d, node->name, pawl_kind_name(node->kind), -1, NULL, "",
                       0);
   pawl_code rc = pawl_run_handler(d, k, node, PAWL_HANDLER_RUN, &err);
-  if (!d->plan.waits) pawl_step_returned(d, k, at, rc, &err);
+  if (!pawl_is_aloft(d, pawl_tok(d, k)))
+    pawl_step_returned(d, k, at, rc, &err);
 }
 
 /* It stands there until its turn. */
