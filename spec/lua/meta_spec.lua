@@ -174,6 +174,21 @@ describe("the annotations", function()
     end
   end)
 
+  it("name every option of a workflow, and no other", function()
+    local text = tmp.read "lua/pawl/workflow.lua"
+    local said, there = {}, {}
+    for _, field in ipairs(reference.fields("lua/pawl/workflow.lua",
+      "pawl.WorkflowOptions")) do
+      said[field.name] = true
+      assert.not_equal("", field.text .. field.type, field.name)
+    end
+    for name in text:match "\nlocal WORKFLOW = (%b{})":gmatch
+      "\n  ([%w_]+) =" do
+      there[name] = true
+    end
+    assert.same(keys_of(there), keys_of(said))
+  end)
+
   it("of kinds of nodes stand in files that are listed", function()
     local files = {}
     for path in assert(io.popen "ls lua/pawl/kinds"):lines() do

@@ -288,6 +288,9 @@ function pawl.doctor(url, options) end
 ---@field sqlstate? string
 ---@field trace? string     Lua traceback
 
+--- Seconds, or words like "2h" and "30d".
+---@alias pawl.Duration number|string
+
 --- Seconds since 1970, or a time as the engine tells it.
 ---@alias pawl.Time number|string|pawl.Typed
 
