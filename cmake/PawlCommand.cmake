@@ -29,11 +29,12 @@ if(PAWL_INSTALL)
   # folder `library`, which here are those of the sources.
   set(PAWL_LUALS ${PAWL_LUA_DIR}/pawl/meta/luals/pawl)
   install(FILES lua/pawl/meta/luals/pawl/config.json DESTINATION ${PAWL_LUALS})
-  install(FILES lua/pawl/meta/pawl.lua lua/pawl/workflow.lua lua/pawl/kinds.lua
-                lua/pawl/boundary.lua lua/pawl/publish.lua
-                lua/pawl/testing.lua lua/pawl/typed.lua
+  install(FILES lua/pawl/meta/pawl.lua lua/pawl/meta/assertions.lua
+                lua/pawl/workflow.lua lua/pawl/kinds.lua lua/pawl/boundary.lua
+                lua/pawl/publish.lua lua/pawl/testing.lua lua/pawl/typed.lua
           DESTINATION ${PAWL_LUALS}/library)
-  install(DIRECTORY lua/pawl/kinds DESTINATION ${PAWL_LUALS}/library
+  install(DIRECTORY lua/pawl/kinds lua/pawl/testing
+          DESTINATION ${PAWL_LUALS}/library
           FILES_MATCHING PATTERN "*.lua")
 endif()
 if(PAWL_MODULE_ONLY)

@@ -107,6 +107,40 @@ for _, other in ipairs { "temporal", "camunda", "dbos" } do
   end)
 end
 
+--- What busted gives to a spec, run at once.
+local function as_spec()
+  local function now(_, fn) fn() end
+  return setmetatable({ describe = now, it = now, assert = assert },
+    { __index = _G })
+end
+
+describe("docs/testing.md", function()
+  local files = {}
+
+  it("has a workflow that is right", function()
+    for _, block in ipairs(blocks "docs/testing.md") do
+      local name = block.text:match "^%-%- ([%w_]+%.lua)\n"
+      if name then files[name] = tmp.file(name, block.text) end
+    end
+    assert.truthy(files["order.lua"])
+    local engine <close> = assert(testing.open())
+    for _, path in pairs(files) do assert(engine:load(path)) end
+  end)
+
+  local n = 0
+  for _, block in ipairs(blocks "docs/testing.md") do
+    if block.language == "lua" and block.text:find "%f[%w]test%." then
+      n = n + 1
+      it(("does what piece %d says"):format(n), function()
+        local text = block.text:gsub('"([%w_]+%.lua)"', function(name)
+          return ("%q"):format(files[name])
+        end)
+        assert(load(text, "=docs/testing.md", "t", as_spec()))()
+      end)
+    end
+  end
+end)
+
 describe("docs/reference.md", function()
   it("tells each option, member, method and flag as the sources do",
     function()

@@ -893,7 +893,7 @@ end
 ---@return "lua" | "cli" | nil
 local function owner(file)
   local folder = file:match "^lua/pawl/(%w+)/"
-  if folder == "meta" then return nil end
+  if folder == "meta" or folder == "testing" then return nil end
   return folder == "cli" and "cli" or "lua"
 end
 

@@ -14,6 +14,10 @@ local duration = require "pawl.duration"
 
 local testing = {}
 
+--- A part of it, loaded when it is asked for: programs that have the module
+--- inside have no files of these.
+local function kit(name) return require("pawl.testing." .. name) end
+
 ---@class pawl.Clock
 ---@field us integer  microseconds since 1970
 ---@field engines table<pawl.Engine, true>  that testing.open made for it
@@ -82,6 +86,15 @@ function Clock:advance(by)
   return self:now()
 end
 
+--- Moves to the next time at which something is due, and runs the engines
+--- there.
+---@return number? seconds  the new time; nil: nothing is to come
+function Clock:next()
+  local engine, due = first_due(self.engines)
+  if not engine then return nil end
+  return self:advance(math.max(due - self.us, 0) / 1e6)
+end
+
 --- A clock that stands at `start` until it is advanced. Counts in whole
 --- microseconds, so that many small steps add up exactly.
 ---@param start? number  seconds since 1970; 2026-01-01 when left out
@@ -112,5 +125,48 @@ function testing.open(options)
   end
   return engine, given.clock
 end
+
+--- An engine for a spec: the real one, under a clock that stands, with a seed
+--- of its ids and jitter, so that the same spec runs the same each time. Raises
+--- what goes wrong.
+---
+---     local engine, clock = testing.engine { load = { "order.lua" } }
+---
+---@param options? pawl.TestEngineOptions
+---@return pawl.TestEngine engine
+---@return pawl.Clock clock
+function testing.engine(options)
+  local given = {}
+  for key, value in pairs(options or {}) do given[key] = value end
+  given.clock = given.clock or testing.clock()
+  return kit "engine".open(given), given.clock
+end
+
+--- Runs the handler of a step or a choice by itself, once.
+---@param flow string|pawl.Workflow  a file, or a workflow
+---@param name string  of the node
+---@param options? pawl.HandlerOptions
+---@return pawl.HandlerResult
+function testing.handler(flow, name, options)
+  return kit "handler".run(flow, name, options)
+end
+
+--- What has become of an instance, in lines: where it went, what it holds, what
+--- it waits for.
+---@param engine pawl.Engine
+---@param id string
+---@return string
+function testing.story(engine, id) return kit "asserts".story(engine, id) end
+
+--- The nodes that it has passed, in order: what did something or waited, and
+--- choices; neither forks nor joins.
+---@param engine pawl.Engine
+---@param id string
+---@return string[]
+function testing.path(engine, id) return kit "asserts".path(engine, id) end
+
+-- A spec of busted's has loaded it before.
+local luassert = package.loaded.luassert
+if luassert then kit "asserts".register(luassert) end
 
 return testing

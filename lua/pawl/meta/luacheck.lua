@@ -1,11 +1,11 @@
--- What workflow files may use, for luacheck. In .luacheckrc:
---
---     stds.pawl_limited = dofile "/usr/share/lua/5.4/pawl/meta/luacheck.lua"
---     files["mods"] = { std = "pawl_limited" }
---
--- These are the globals of a workflow that runs with limits, which are made in
--- src/host/limited.c; a trusted one has all of Lua: std = "lua54". Plain Lua
--- 5.1, which luacheck may be run by.
+--- What workflow files may use, for luacheck. In .luacheckrc:
+---
+---     stds.pawl_limited = dofile "/usr/share/lua/5.4/pawl/meta/luacheck.lua"
+---     files["mods"] = { std = "pawl_limited" }
+---
+--- These are the globals of a workflow that runs with limits, which are made in
+--- src/host/limited.c; a trusted one has all of Lua: std = "lua54". Plain Lua
+--- 5.1, which luacheck may be run by.
 
 --- Fields of a library, which cannot be changed.
 local function only(...)

@@ -1,0 +1,16 @@
+---@meta pawl.assertions
+--- Assertions that pawl.testing makes known to luassert, for editors that know
+--- LuaCATS; see docs/testing.md. Never loaded at run time.
+
+---@class luassert.internal
+---@field completed fun(engine: pawl.Engine, id: string)
+---@field failed fun(engine: pawl.Engine, id: string, code?: string)
+---@field waiting_at fun(engine: pawl.Engine, id: string, node: string)
+---@field path fun(engine: pawl.Engine, id: string, nodes: string[])
+---@field vars fun(engine: pawl.Engine, id: string, vars: table)
+---@field output fun(engine: pawl.Engine, id: string, value: any)
+---@field emitted fun(engine: pawl.Engine, id: string, type: string, payload?: any)
+---@field task_for fun(engine: pawl.Engine, id: string, who: string, node?: string)
+---@field compensated fun(engine: pawl.Engine, id: string, nodes?: string[])
+---@field ran_times fun(engine: pawl.Engine, id: string, node: string, n: integer)
+---@field due_in fun(engine: pawl.Engine, id: string, time: pawl.Duration, node?: string)

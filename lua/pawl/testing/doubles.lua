@@ -1,0 +1,387 @@
+--- What stands in for handlers in a spec: stubs, failures that come as they
+--- are told to, and spies. They belong to an engine, and are gone with it.
+---
+--- While an engine of the kit loads a workflow, each of its handlers is
+--- replaced by one that asks the engine's doubles first. So they may come and
+--- go while instances run.
+local core = require "pawl.core"
+local nearest = require "pawl.nearest"
+local option = require "pawl.option"
+
+local doubles = {}
+
+---@class pawl.Double
+---@field calls pawl.DoubleCall[]  oldest first
+---@field name string  of its node, workflow or function
+
+---@class pawl.DoubleCall
+---@field instance string
+---@field workflow string
+---@field node string
+---@field attempt integer
+---@field key string       the idempotency key of this visit, or call
+---@field at number        seconds since 1970
+---@field input? any       of the instance; of a function, what it was given
+---@field vars? table      as they were before
+---@field transition? string
+---@field output? any
+---@field error? any       that it ended with
+
+---@class pawl.StubOptions
+---@field returns? any      its output
+---@field goes? string      the transition, where there are several
+---@field vars? table       variables that it sets
+---@field run? fun(ctx: pawl.Ctx): any, any  in place of all that
+---@field workflow? string  whose step it is, where several have one of the name
+
+---@class pawl.FailOptions
+---@field code string
+---@field times? integer    so often; always
+---@field message? string
+---@field retry? boolean    false: it is not tried again
+---@field details? any
+---@field workflow? string
+
+---@class pawl.HostStubOptions
+---@field returns? any
+---@field run? pawl.HostFunction
+---@field code? string      it fails with this
+---@field times? integer    so often; then what the engine was given is called
+---@field message? string
+---@field retry? boolean
+
+---@class pawl.WorkflowStubOptions
+---@field output? any
+---@field code? string      it fails with this
+---@field message? string
+
+---- handlers that are watched ------------------------------------------------
+
+-- Handlers that get an event before the ctx.
+local EVENT_FIRST <const> = { match = true, answer = true }
+
+local function watched(state, code, node, field, handler)
+  return function(...)
+    local ctx = select(EVENT_FIRST[field] and 2 or 1, ...)
+    local crash = state.crash
+    if crash then crash:point("before", code, node, field) end
+    state.running[coroutine.running()] = ctx
+    local results
+    if field == "run" then
+      results = table.pack(doubles.run(state, code, node, handler, ctx))
+    else
+      results = table.pack(handler(...))
+    end
+    if crash then crash:point("after", code, node, field) end
+    return table.unpack(results, 1, results.n)
+  end
+end
+
+--- Handlers in place of a workflow's own; notes what it is made of.
+---@param graph table  see pawl.workflow
+---@param handlers table<string, table<string, function>>
+---@return table<string, table<string, function>>
+function doubles.watch(state, graph, handlers)
+  local nodes, out = {}, {}
+  for _, node in ipairs(graph.nodes) do nodes[node.name] = node end
+  for name, fields in pairs(handlers) do
+    out[name] = {}
+    for field, handler in pairs(fields) do
+      out[name][field] = watched(state, graph.code, name, field, handler)
+    end
+  end
+  state.flows[graph.code] = { graph = graph, nodes = nodes,
+    handlers = handlers }
+  return out
+end
+
+--- The nodes of a workflow that was loaded, by their names; nil: it was not.
+function doubles.nodes(state, code)
+  return state.flows[code] and state.flows[code].nodes
+end
+
+function doubles.no_node(who, name, known)
+  local names = {}
+  for one in pairs(known) do names[#names + 1] = one end
+  table.sort(names)
+  return ("%s: there is no node '%s' (%s)"):format(who, tostring(name),
+    nearest.hint(tostring(name), names))
+end
+
+---- what they do -------------------------------------------------------------
+
+local function copy(value)
+  if type(value) ~= "table" then return value end
+  return core.json_decode((core.json_encode(value)))
+end
+
+local function recorded(double, ctx)
+  local call = { instance = ctx.id, workflow = ctx.workflow, node = ctx.node,
+    attempt = ctx.attempt, key = ctx.idempotency_key(), at = ctx.now(),
+    input = copy(ctx.input), vars = copy(ctx.vars) }
+  double.calls[#double.calls + 1] = call
+  return call
+end
+
+--- Raises an error as a handler would.
+local function raise(options)
+  error({ code = options.code, message = options.message or options.code,
+    retry = options.retry, details = options.details }, 0)
+end
+
+local BEHAVIOURS <const> = {}
+
+function BEHAVIOURS.stub(double, ctx)
+  local o = double.options
+  for name, value in pairs(o.vars or {}) do ctx.vars[name] = copy(value) end
+  if o.run then return o.run(ctx) end
+  if double.leads_on then return copy(o.returns) end
+  return o.goes, copy(o.returns)
+end
+
+function BEHAVIOURS.fail(double, ctx, below)
+  local o = double.options
+  if not o.times then raise(o) end
+  if double.failed < o.times then
+    double.failed = double.failed + 1
+    raise(o)
+  end
+  return below(ctx)
+end
+
+function BEHAVIOURS.spy(_, ctx, below) return below(ctx) end
+
+--- Runs the double on top of the list, which may go on to those below it, and
+--- to the handler at last.
+local function run_from(list, i, handler, ctx)
+  local double = list[i]
+  if not double then return handler(ctx) end
+  local call = recorded(double, ctx)
+  -- no pcall: an error is to be told of where it was raised
+  local _ <close> = setmetatable({}, { __close = function(_, err)
+    call.error = err
+  end })
+  local results = table.pack(BEHAVIOURS[double.kind](double, ctx,
+    function(given) return run_from(list, i - 1, handler, given) end))
+  if double.leads_on then
+    call.output = results[1]
+  else
+    call.transition, call.output = results[1], results[2]
+  end
+  return table.unpack(results, 1, results.n)
+end
+
+--- Runs a step's handler, or what stands in for it.
+function doubles.run(state, code, node, handler, ctx)
+  local list = state.doubles[code .. "/" .. node]
+  if not list or #list == 0 then return handler(ctx) end
+  return run_from(list, #list, handler, ctx)
+end
+
+---- functions of the program -------------------------------------------------
+
+--- What a handler's ctx.host is answered.
+function doubles.host(state, name, value, call)
+  local double = state.doubles["host " .. name]
+  local fn = state.host[name]
+  local crash = state.crash
+  if crash and not call.again then
+    crash:effect(name, call.key, call.workflow, call.node, true)
+  end
+  if double then
+    double.calls[#double.calls + 1] = { instance = call.instance,
+      workflow = call.workflow, node = call.node, attempt = call.attempt,
+      key = call.key, at = state.clock:now(), input = value }
+    local o = double.options
+    if o.run then return o.run(value, call) end
+    if not o.code then return copy(o.returns) end
+    if not o.times or double.failed < o.times then
+      double.failed = double.failed + 1
+      return nil, { code = o.code, message = o.message or o.code,
+        retry = o.retry }
+    end
+  end
+  if type(fn) == "function" then return fn(value, call) end
+  return nil, { code = "no_double", retry = false, message = ("host function "
+    .. "'%s' has neither a function nor a double in this spec"):format(name) }
+end
+
+---- asking for one -----------------------------------------------------------
+
+local function any(value) return value end
+
+local STUB <const> = { returns = { any }, goes = { "string" },
+  vars = { "table" }, run = { "callable" }, workflow = { "string" } }
+local FAIL <const> = { times = { "count" }, code = { "string" },
+  message = { "string" }, retry = { "boolean" }, details = { any },
+  workflow = { "string" } }
+local SPY <const> = { workflow = { "string" } }
+local HOST <const> = { returns = { any }, run = { "callable" },
+  times = { "count" }, code = { "string" }, message = { "string" },
+  retry = { "boolean" } }
+
+local function read(who, shape, options)
+  local given, why = option.read(who, shape, options)
+  if not given then error(why, 4) end
+  return given
+end
+
+local function loaded_codes(state)
+  local codes = {}
+  for code in pairs(state.flows) do codes[#codes + 1] = code end
+  table.sort(codes)
+  return codes
+end
+
+--- The node of that name, and its workflow's code. Raises where there is none,
+--- or several.
+local function find(state, who, name, code)
+  local found, all = nil, {}
+  for _, one in ipairs(loaded_codes(state)) do
+    for node, fields in pairs(state.flows[one].nodes) do
+      all[node] = true
+      if node == name and (not code or one == code) then
+        if found then
+          error(("%s: several workflows have a node '%s': say which, "
+            .. "workflow = \"%s\""):format(who, name, one), 4)
+        end
+        found = { code = one, fields = fields }
+      end
+    end
+  end
+  if code and not state.flows[code] then
+    error(("%s: no workflow '%s' is loaded (%s)"):format(who, code,
+      nearest.hint(code, loaded_codes(state))), 4)
+  end
+  if found then return found.fields, found.code end
+  error(doubles.no_node(who, name, code and state.flows[code].nodes or all), 4)
+end
+
+--- One node behind it: a handler gives the output alone.
+local function leads_on(node)
+  return type(node.next) == "string"
+end
+
+local function check_goes(who, node, options)
+  if leads_on(node) or options.run then return end
+  local names = {}
+  for name in pairs(node.next or {}) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    if name == options.goes then return end
+  end
+  if not options.goes then
+    error(("%s: '%s' has several transitions: say which, goes = \"%s\"")
+      :format(who, node.name, names[1] or "?"), 4)
+  end
+  error(("%s: '%s' has no transition '%s' (%s)"):format(who, node.name,
+    options.goes, nearest.hint(options.goes, names)), 4)
+end
+
+local function put(state, at, double)
+  local list = state.doubles[at] or {}
+  state.doubles[at] = list
+  list[#list + 1] = double
+  return double
+end
+
+local function of_step(state, kind, name, shape, options)
+  local who = kind
+  local given = read(who, shape, options)
+  local node, code = find(state, who, name, given.workflow)
+  if node.kind ~= "step" then
+    error(("%s: '%s' is a %s: a step can be given a double"):format(who, name,
+      node.kind), 3)
+  end
+  if kind == "stub" then check_goes(who, node, given) end
+  return put(state, code .. "/" .. name, { kind = kind, name = name,
+    options = given, calls = {}, failed = 0, leads_on = leads_on(node) })
+end
+
+---- a workflow in place of another -------------------------------------------
+
+local CHILD <const> = { output = { any }, code = { "string" },
+  message = { "string" } }
+
+--- A workflow of that code that ends at once, as it is told to.
+local function stand_in(code, version, given, double)
+  local flow = require("pawl").workflow { code = code, version = version }
+  flow:step("stub", { retry = false, run = function(ctx)
+    local call = recorded(double, ctx)
+    if given.code then
+      call.error = { code = given.code }
+      raise(given)
+    end
+    call.output = given.output
+  end })
+  flow:finish("end", { output = function() return copy(given.output) end })
+  return flow
+end
+
+---- methods ------------------------------------------------------------------
+
+--- Adds the methods by which an engine is given doubles.
+---@param methods pawl.TestEngine
+function doubles.add(methods, states)
+  --- In place of a step's handler.
+  ---@param name string  the step's
+  ---@param options? pawl.StubOptions
+  ---@return pawl.Double
+  function methods:stub(name, options)
+    return of_step(states[self], "stub", name, STUB, options)
+  end
+
+  --- A step fails so often, or always; then what is below it runs.
+  ---@param name string
+  ---@param options pawl.FailOptions
+  ---@return pawl.Double
+  function methods:fail(name, options)
+    if type(options) ~= "table" or not options.code then
+      error("fail: it needs a code: { code = \"card_declined\" }", 2)
+    end
+    return of_step(states[self], "fail", name, FAIL, options)
+  end
+
+  --- Notes a step's calls, and lets it run.
+  ---@param name string
+  ---@param options? { workflow?: string }
+  ---@return pawl.Double
+  function methods:spy(name, options)
+    return of_step(states[self], "spy", name, SPY, options)
+  end
+
+  --- In place of a function that handlers call by ctx.host.
+  ---@param name string
+  ---@param options pawl.HostStubOptions
+  ---@return pawl.Double
+  function methods:stub_host(name, options)
+    local state = states[self]
+    if not state.host[name] then
+      error(("stub_host: name it as the engine is opened: test.engine { host = "
+        .. "{ %s = true } }"):format(tostring(name)), 2)
+    end
+    local double = { kind = "host", name = name, calls = {}, failed = 0,
+      options = read("stub_host", HOST, options) }
+    state.doubles["host " .. name] = double
+    return double
+  end
+
+  --- In place of a whole workflow, as it is called or started from now on.
+  ---@param code string
+  ---@param options? pawl.WorkflowStubOptions
+  ---@return pawl.Double
+  function methods:stub_workflow(code, options)
+    local state = states[self]
+    local given = read("stub_workflow", CHILD, options)
+    local double = { kind = "workflow", name = code, calls = {} }
+    local known = state.flows[code]
+    local version = known and known.graph.version
+    local flow = stand_in(code, math.type(version) and version + 1 or 1, given,
+      double)
+    local ok, err = self:load(flow)
+    if not ok then error(tostring(err), 2) end
+    return double
+  end
+end
+
+return doubles

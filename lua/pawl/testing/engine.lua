@@ -1,0 +1,244 @@
+--- An engine for specs: the real one, opened so that a run can be repeated,
+--- with what a spec wants besides. Its methods are those of any engine, and
+--- those here; what cannot be, a spec is told by an error.
+local doubles = require "pawl.testing.doubles"
+local workflow = require "pawl.workflow"
+
+local engine = {}
+
+---@class pawl.TestEngine: pawl.Engine
+local methods = {}
+
+---@class pawl.TestEngineOptions: pawl.OpenOptions
+---@field load? string|pawl.Workflow|(string|pawl.Workflow)[]  files, or flows
+---@field store? string  "memory", or where one is: as for pawl.open; "memory"
+---@field seed? integer  of ids and jitter; 1
+
+-- What belongs to each; the object itself is an empty table:
+--   engine, clock, url, options   the real one, and how it was opened
+--   loaded    what was loaded, in order: { flow, options }
+--   flows     by code: { graph =, nodes =, handlers = }
+--   host      functions that were given, by name
+--   doubles   lists of them, by "code/node"; of a function one, by "host NAME"
+--   running   by coroutine, the ctx of the handler that runs in it
+--   crash     while it is to die: see pawl.testing.crash
+local states = setmetatable({}, { __mode = "k" })
+
+---- opening ------------------------------------------------------------------
+
+--- Functions of the program, through the doubles; `true` only names one.
+local function lent(state)
+  local host = {}
+  for name in pairs(state.host) do
+    host[name] = function(value, call)
+      return doubles.host(state, name, value, call)
+    end
+  end
+  return next(host) and host
+end
+
+--- Opens the engine that is behind `self`.
+local function open(state)
+  local options = {}
+  for name, value in pairs(state.options) do options[name] = value end
+  options.clock, options.host = state.clock, lent(state)
+  local opened, err = require("pawl").open(state.url, options)
+  if not opened then error(tostring(err), 0) end
+  state.engine = opened
+end
+
+--- Loads by the engine, so that its handlers go through the doubles. Nothing
+--- else loads meanwhile.
+local function load_by(state, flow, options)
+  workflow.seen = function(graph, handlers)
+    return doubles.watch(state, graph, handlers)
+  end
+  local results = table.pack(pcall(state.engine.load, state.engine, flow,
+    options))
+  workflow.seen = nil
+  if not results[1] then error(results[2], 0) end
+  return table.unpack(results, 2, results.n)
+end
+
+local function list_of(load)
+  if load == nil then return {} end
+  if type(load) == "string" or workflow.is(load) then return { load } end
+  if type(load) ~= "table" then
+    error("test.engine: 'load' must be a file, a workflow, or a list of them, "
+      .. "not a " .. type(load), 0)
+  end
+  return load
+end
+
+local function split(given)
+  local state = { options = {}, loaded = {}, flows = {}, doubles = {},
+    host = {}, running = setmetatable({}, { __mode = "k" }) }
+  for name, value in pairs(given) do state.options[name] = value end
+  state.clock = given.clock
+  state.url = (given.store == nil or given.store == "memory") and ":memory:"
+    or given.store
+  for name, fn in pairs(given.host or {}) do state.host[name] = fn end
+  state.options.load, state.options.store = nil, nil
+  state.options.clock, state.options.host = nil, nil
+  state.options.seed = given.seed or 1
+  return state
+end
+
+local mt = { __name = "pawl.engine" }
+
+--- Opens one; raises when that fails.
+---@param given pawl.TestEngineOptions  with a clock
+---@return pawl.TestEngine
+function engine.open(given)
+  local state = split(given)
+  local self = setmetatable({}, mt)
+  states[self] = state
+  open(state)
+  state.clock.engines[self] = true
+  for _, flow in ipairs(list_of(given.load)) do
+    local ok, err = methods.load(self, flow)
+    if not ok then
+      state.engine:close()
+      error(tostring(err), 0)
+    end
+  end
+  return self
+end
+
+--- What belongs to an engine of this kit.
+function engine.state(self, who)
+  return states[self] or error(("%s: an engine of test.engine is wanted")
+    :format(who), 3)
+end
+
+---- the object ---------------------------------------------------------------
+
+--- A method of the engine behind it, whichever that is by then.
+local function forward(name)
+  return function(self, ...)
+    local behind = states[self].engine
+    return behind[name](behind, ...)
+  end
+end
+
+local forwards = {}
+
+function mt.__index(self, name)
+  if methods[name] then return methods[name] end
+  local ok, found = pcall(function() return states[self].engine[name] end)
+  if not ok then error(tostring(found):gsub("^%S-:%d+: ", ""), 2) end
+  if type(found) ~= "function" then return found end
+  forwards[name] = forwards[name] or forward(name)
+  return forwards[name]
+end
+
+function mt.__tostring(self)
+  return tostring(states[self].engine) .. " of a spec"
+end
+
+function mt.__close(self) methods.close(self) end
+
+--- Closes it.
+function methods:close()
+  local state = states[self]
+  state.clock.engines[self] = nil
+  return state.engine:close()
+end
+
+--- As engine:load; steps can be given doubles.
+---@param flow string|pawl.Workflow
+---@param options? { trust?: string|pawl.Trust }
+function methods:load(flow, options)
+  local state = states[self]
+  local loaded, err = load_by(state, flow, options)
+  if not loaded then return nil, err end
+  state.loaded[#state.loaded + 1] = { flow, options }
+  return loaded
+end
+
+---- running ------------------------------------------------------------------
+
+local function must(result, err)
+  if result == nil then error(tostring(err), 3) end
+  return result
+end
+
+--- Runs what is due, and what follows from it, until nothing is due at this
+--- time.
+---@return table totals
+function methods:run_until_idle()
+  return must(self:run())
+end
+
+--- Of all that has not ended, what it waits for.
+local function standing(self)
+  local lines = {}
+  for _, one in ipairs(self:list { status = { "created", "running", "waiting",
+    "suspended" }, limit = 5 }) do
+    local told = self:explain(one.id)
+    for _, line in ipairs(told and told.sentences or {}) do
+      lines[#lines + 1] = "  " .. line
+    end
+  end
+  return #lines > 0 and table.concat(lines, "\n") or "  everything has ended"
+end
+
+--- Runs, and moves the clock from due time to due time, until `is_so` gives
+--- something true. Raises when nothing is left to come.
+local function until_so(self, is_so, what)
+  local state, stuck = states[self], nil
+  while true do
+    must(self:run())
+    local found = is_so(self)
+    if found then return found end
+    local due, now = self:next_due(), state.clock.us
+    local us = due and math.floor(due * 1e6 + 0.5)
+    if not us or us <= now and stuck == us then
+      error(("%s: nothing is left to come\n%s"):format(what, standing(self)),
+        3)
+    end
+    stuck = us
+    state.clock.us = math.max(now, us)
+  end
+end
+
+--- Runs until the condition holds: it is asked whenever nothing is due at a
+--- time, and the clock goes on to the next due time.
+---@param condition fun(engine: pawl.TestEngine): any
+---@return any value  what it gave
+function methods:run_until(condition)
+  if type(condition) ~= "function" then
+    error(("bad argument #1 to 'run_until' (function expected, got %s)")
+      :format(type(condition)), 2)
+  end
+  return until_so(self, condition, "run_until")
+end
+
+--- Is one of its tokens there? Raises when it has ended without that.
+local function stands_at(self, id, node)
+  for _, token in ipairs(must(self:tokens(id))) do
+    if token.node == node and token.state == "waiting" then return token end
+  end
+  local instance = must(self:get(id))
+  if not instance.times.completed then return false end
+  error(("run_until_waiting: it has not come to \"%s\"\n%s"):format(node,
+    require("pawl.testing.asserts").story(self, id)), 5)
+end
+
+--- Runs until the instance waits at the node, moving the clock as far as that
+--- takes.
+---@param id string
+---@param node string
+---@return table token  that waits there
+function methods:run_until_waiting(id, node)
+  local known = doubles.nodes(states[self], must(self:get(id)).workflow)
+  if known and not known[node] then
+    error(doubles.no_node("run_until_waiting", node, known), 2)
+  end
+  return until_so(self, function() return stands_at(self, id, node) end,
+    ("run_until_waiting \"%s\""):format(node))
+end
+
+doubles.add(methods, states)
+
+return engine
