@@ -189,6 +189,7 @@ local waits = {}
 for _, name in ipairs(kinds.names) do
   local kind = kinds[name]
   if kind.waits_for then waits[kind.waits_for] = kind.sentence end
+  for what, sentence in pairs(kind.also or {}) do waits[what] = sentence end
 end
 
 --- How long the holder has had this token at its node: the handler cannot

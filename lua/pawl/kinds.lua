@@ -10,8 +10,11 @@
 ---@class pawl.Kind
 ---@field fields table<string, function>  what may be said: shapes
 ---@field needs? string[][]     what must be: { field, how it is written }
----@field either? string[]      one of two: { field, field, how }
+---@field either? string[]      one of two: { field, field, how, and what to do
+---                             where both are there }
 ---@field transitions? string[] all that it knows; a single `next` is the first
+---@field other_transitions? string[] the same, where the second of `either` is
+---                             said
 ---@field follows? boolean      without `next` it leads to the node written behind
 ---@field check? fun(node: table, whose: string)  the fields together
 ---@field routes? boolean       it only leads on: nothing is written, none waits
@@ -20,6 +23,7 @@
 ---@field waits_for? string     `waiting_for.what` of an explanation
 ---@field sentence? fun(data: pawl.Explanation, token: pawl.ExplainedToken, w: table): string
 ---                             that, in words: "it waits for ..."
+---@field also? table<string, function>  the same by what else `what` may be
 ---@field mermaid string[]      what stands around its text
 ---@field dot string            its shape in Graphviz
 ---@field detail? fun(node: table): string  what is drawn below its name

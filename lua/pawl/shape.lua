@@ -489,11 +489,12 @@ function shape.needs(node, whose, needs)
 end
 
 --- One of two, and not both.
----@param either string[]  the two, and how each is written
+---@param either string[]  the two, how each is written, and what both are told
 function shape.either(node, whose, either)
-  local one, other, hint = table.unpack(either)
+  local one, other, hint, both = table.unpack(either)
   if node[one] and node[other] then
-    fail("keep one of them", "%s has both '%s' and '%s'", whose, one, other)
+    fail(both or "keep one of them", "%s has both '%s' and '%s'", whose, one,
+      other)
   end
   if not node[one] and not node[other] then
     fail(hint, "%s says neither '%s' nor '%s'", whose, one, other)

@@ -183,7 +183,9 @@ local function check_node(node, whose, kind)
   if kind.needs then shape.needs(node, whose, kind.needs) end
   if kind.either then shape.either(node, whose, kind.either) end
   if kind.transitions then
-    shape.transitions(node, whose, kind.transitions)
+    local other = kind.other_transitions and node[kind.either[2]] ~= nil
+    shape.transitions(node, whose, other and kind.other_transitions
+      or kind.transitions)
   end
   if kind.receives then
     shape.cause(node, whose, "timeout", "timeout", node.timeout)

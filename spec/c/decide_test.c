@@ -8,7 +8,7 @@
  *      tokens that came before them; no two share a visit
  *   W3 an end leaves nothing alive; what lives has not ended
  *   W4 nobody waits unseen: what is let go of is looked at when the first of
- *      its times comes, and what sleeps has none
+ *      its times comes, or a condition is to be asked, and what sleeps has none
  *   W5 exactly the tokens that stand at waits are subscribed, and exactly those
  *      that stand at tasks have a task that is open
  *   W6 decided again from the same, with the same chance, it is the same
@@ -212,6 +212,10 @@ static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
     case PAWL_HANDLER_MATCH:
       w->result.truth = w->calm || pick(w, 2);
       return PAWL_OK;
+    case PAWL_HANDLER_CONDITION:
+      if (rarely(w, 30)) return pawl_fail(err, PAWL_SCRIPT, "who knows");
+      w->result.truth = w->calm || pick(w, 3) == 0;
+      return PAWL_OK;
     case PAWL_HANDLER_ENOUGH:
       if (rarely(w, 30)) return pawl_fail(err, PAWL_SCRIPT, "who knows");
       w->result.truth = pick(w, 3) == 0;
@@ -345,7 +349,8 @@ static void add_choice(graph *g, int depth, const char *next, char first[16]) {
                 yes, next);
 }
 
-static void add_leaf(graph *g, int what, const char *next, char first[16]) {
+/* Which of them it was. */
+static int add_leaf(graph *g, int what, const char *next, char first[16]) {
   static const struct {
     const char *kind, *says;
   } leaves[] = {
@@ -368,6 +373,10 @@ static void add_leaf(graph *g, int what, const char *next, char first[16]) {
        "\"event\":\"e.x\",\"key\":true,\"timeout\":true,\"reschedule\":{"
        "\"event\":\"e.y\"}"},
       {"call", "\"workflow\":\"t.child\",\"timeout\":true"},
+      {"wait", "\"condition\":true"},
+      {"wait",
+       "\"condition\":true,\"timeout\":true,\"reschedule\":{\"event\":"
+       "\"e.y\",\"into\":\"m\"}"},
   };
   enum { NLEAVES = sizeof leaves / sizeof *leaves };
   char says[120];
@@ -381,6 +390,7 @@ static void add_leaf(graph *g, int what, const char *next, char first[16]) {
   else
     snprintf(says, sizeof says, "%s", leaves[what].says);
   pawl_buf_addf(&g->text, ",%s,\"next\":\"%s\"}", says, next);
+  return what;
 }
 
 /* A boundary of the newest node, which leads to `next`, or a lane. */
@@ -417,17 +427,18 @@ static void blocks(graph *g, int depth, int n, const char *next,
 
   snprintf(to, sizeof to, "%s", next);
   for (int i = 0; i < n; i++) {
-    int what = pick(g->w, depth < 3 ? 22 : 16);
-    if (what == 16 || what == 17)
+    int what = pick(g->w, depth < 3 ? 24 : 18);
+    int is_leaf = what < 18 || what > 21;
+    if (what == 18 || what == 19)
       add_fork(g, depth, to, first);
-    else if (what == 18)
+    else if (what == 20)
       add_each(g, depth, to, first);
-    else if (what == 19)
+    else if (what == 21)
       add_choice(g, depth, to, first);
     else
-      add_leaf(g, what, to, first);
+      what = add_leaf(g, what, to, first);
     /* not on a timer or a choice */
-    if (what % 10 != 3 && what % 10 != 4 && what != 13 && !pick(g->w, 4))
+    if (what != 21 && !(is_leaf && what >= 3 && what <= 6) && !pick(g->w, 4))
       add_beside(g, first, to);
     snprintf(to, sizeof to, "%s", first);
   }
@@ -772,11 +783,19 @@ static void ask_for(world *w, pawl_decision *d) {
                                                   : "{}");
 }
 
+static int waits_for_variables(const pawl_decision *d) {
+  for (int k = 0; k < d->state.tokens.n; k++)
+    if (pawl_token_asks(&d->state.tokens.at[k])) return 1;
+  return 0;
+}
+
 static void write_letters(world *w, model *m, pawl_decision *d) {
   if (pick(w, 3) == 0) send_event(w, d);
   if (m->tasks.n && pick(w, 3) == 0) answer_task(w, m, d);
   if (m->children.n && pick(w, 2)) answer_child(w, m, d);
   if (rarely(w, 25)) ask_for(w, d);
+  if (waits_for_variables(d) && pick(w, 6) == 0)
+    pawl_buf_addz(&add_letter(w, d, "edit")->data, "{\"set\":{\"q\":1}}");
   if (d->state.status == PAWL_STATUS_SUSPENDED && pick(w, 2))
     add_letter(w, d, "resume");
 }
@@ -851,7 +870,8 @@ static int64_t soonest(const pawl_decision *d, int64_t now) {
   int64_t first = PAWL_NEVER;
   for (int k = 0; k < d->state.tokens.n; k++) {
     const pawl_token *t = &d->state.tokens.at[k];
-    int64_t at = t->due_us                       ? t->due_us
+    int64_t at = pawl_token_asks_now(t)          ? now
+                 : t->due_us                     ? t->due_us
                  : t->state == PAWL_TOKEN_ACTIVE ? now
                                                  : PAWL_NEVER;
     if (at < first) first = at;
@@ -966,6 +986,8 @@ static void store(story *s) {
 static int decide(story *s) {
   pawl_decision *d = &s->d;
   const int naloft = d->naloft;
+  d->turn =
+      !naloft && rarely(&s->w, 12) ? PAWL_TURN_LETTERS : PAWL_TURN_WHOLE;
   uint64_t chance = s->w.seed, once;
 
   d->running_token = 0;
@@ -1025,6 +1047,7 @@ static void come_back(story *s) {
 
   s->w.aloft[i] = s->w.aloft[--d->naloft];
   s->w.aloft[d->naloft] = a; /* its buffer stays */
+  d->turn = PAWL_TURN_WHOLE;
   const pawl_str base = pawl_buf_str(&a.base);
   pawl_said_clear(&s->w.result);
   const pawl_code rc = say_step(&s->w, &d->def->nodes[a.node], base, &err);

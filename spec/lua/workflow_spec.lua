@@ -549,7 +549,8 @@ describe("an error of the builder", function()
       options.event, options.next = options.event or "go", options.next or "z"
       return function() o:wait("w", options) end
     end
-    refuses("wait \"w\" has no 'event'", 'event = "payment.*"',
+    refuses("wait \"w\" says neither 'event' nor 'condition'",
+      'event = "payment.*", or condition = function(ctx) ... end',
       function() o:wait("w", { next = "z" }) end)
     for _, event in ipairs { "", "a.", "*.a", "a*", "**", "a b" } do
       refuses("'event' of wait \"w\" is not well formed",

@@ -8,6 +8,9 @@
 --- where there is a single `next`), by need `errors` (the same, of on_error)
 --- and `branch`, and what its handlers and options are made of.
 ---
+--- A wait for a condition is opened by the variable "open_NAME", or by the step
+--- that it `sees`.
+---
 --- Graphs are drawn from their end to their start: each part is given the node
 --- that it leads to. So all of them are well formed, which the checker is
 --- asked to agree with.
@@ -185,26 +188,45 @@ local function draw_timer(pen, to)
     moved = pen.random:chance(20) and pen.random:pick(EVENTS) or nil }).name
 end
 
+--- A time that it gives up at, and what follows. `met`: the other way's name.
+local function draw_limit(pen, node, to, met)
+  local random = pen.random
+  if not random:chance(40) then return end
+  node.timeout = random:pick { 5, 600, 90000 }
+  node.computed = random:chance(30) or nil
+  node.moved = random:chance(25) and random:pick(EVENTS) or nil
+  node.ignored = random:chance(50) or nil
+  if random:chance(70) then
+    node.ways = { { name = met, to = to },
+      { name = "timeout", to = side(pen, to) } }
+  else
+    node.errors = { { name = "timeout", to = side(pen, to) } }
+  end
+end
+
+--- Until it is opened from outside, or some step, perhaps behind it, has run so
+--- many times.
+local function draw_condition(pen, to)
+  local random = pen.random
+  local step = random:pick(pen.nodes)
+  local node = add(pen, "wait", { condition = true, ways = single(to),
+    sees = step.kind == "step" and step.name or nil,
+    least = random:upto(2) })
+  draw_limit(pen, node, to, "met")
+  draw_beside(pen, node, to)
+  return node.name
+end
+
 local function draw_wait(pen, to)
   local random = pen.random
+  if random:chance(25) then return draw_condition(pen, to) end
   local event = random:pick(EVENTS)
   local node = add(pen, "wait", { event = event, ways = single(to),
     pattern = random:chance(30) and PATTERNS[event] or nil,
     key = random:weighted { order = 4, handler = 1, none = 2 },
     match = random:chance(20) or nil, into = random:chance(30) or nil })
   node.takes_one = node.key ~= "none" and random:chance(25) or nil
-  if random:chance(40) then
-    node.timeout = random:pick { 5, 600, 90000 }
-    node.computed = random:chance(30) or nil
-    node.moved = random:chance(25) and random:pick(EVENTS) or nil
-    node.ignored = random:chance(50) or nil
-    if random:chance(70) then
-      node.ways = { { name = "received", to = to },
-        { name = "timeout", to = side(pen, to) } }
-    else
-      node.errors = { { name = "timeout", to = side(pen, to) } }
-    end
-  end
+  draw_limit(pen, node, to, "received")
   draw_undo(pen, node)
   draw_beside(pen, node, to)
   return node.name
@@ -552,7 +574,16 @@ end
 local KEYS = { order = q "order", handler =
   "function(ctx) return ctx.input.order end" }
 
+local function render_condition(node)
+  local sees = node.sees and (" or (ctx.vars.%s or 0) >= %d"):format(node.sees,
+    node.least) or ""
+  return { reschedule = node.timeout and reschedule(node),
+    condition = ("function(ctx)\n    return ctx.vars.open_%s%s\n  end"):format(
+      node.name, sees) }
+end
+
 function render.wait(node)
+  if node.condition then return render_condition(node) end
   return {
     event = q(node.pattern or node.event), key = KEYS[node.key],
     match = node.match

@@ -78,7 +78,14 @@ local function claim(rows, key)
   return row ~= nil
 end
 
-function can_move.wait(rows, id, token)
+--- It stands there as its condition does not hold, or somebody is to ask it.
+local function is_shut(rows, id, vars, node)
+  return rows.agenda[id] or not (vars["open_" .. node.name]
+    or node.sees and (vars[node.sees] or 0) >= node.least)
+end
+
+function can_move.wait(rows, id, token, node, vars)
+  if node.condition then return is_shut(rows, id, vars, node) end
   return claim(rows.wait, ("%s %d"):format(id, token.no))
 end
 
@@ -237,10 +244,10 @@ end
 function holds.alive(stage)
   local rows, live, children = rows_of(stage), stage:live(), {}
   local news = news_of(stage)
-  local waits_for = {}
+  local waits_for, variables = {}, {}
   for _, one in ipairs(live) do
     local data = stage:must("get", one.id)
-    children[one.id] = true
+    children[one.id], variables[one.id] = true, data.variables
     if data.parent then
       waits_for[data.parent] = waits_for[data.parent] or {}
       waits_for[data.parent][data.parent_node] = true
@@ -268,8 +275,10 @@ function holds.alive(stage)
       if token.state == "active" or node.kind == "timer" then
         may = rows.agenda[id]
       else
-        may = can_move[node.kind] and can_move[node.kind](rows, id, token,
-          tokens, children, waits_for[one.id] or {})
+        may = can_move[node.kind] and (node.kind == "wait"
+          and can_move.wait(rows, id, token, node, variables[one.id])
+          or node.kind ~= "wait" and can_move[node.kind](rows, id, token,
+          tokens, children, waits_for[one.id] or {}))
           and (not token.due or rows.agenda[id])
       end
       if token.state == "waiting" and node.moved
@@ -400,7 +409,7 @@ local function check_numbers(one)
 end
 
 local ENDS = { step = true, received = true, timer = true, task = true,
-  child = true, each = true, timeout = true }
+  child = true, each = true, timeout = true, condition = true }
 
 --- What stands for a while says since when; nothing ends before it began.
 local function check_times(one)

@@ -199,6 +199,10 @@ end
 
 --- What a wait waits for, in a way that it takes.
 local function help_wait(self, id, node)
+  if node.condition then
+    self:try("edit", id, { set = { ["open_" .. node.name] = true } })
+    return
+  end
   local how = node.key == "none" and "instance"
     or self.random:pick { "instance", "key", "both" }
   self:send(node.event, how, id)

@@ -183,9 +183,8 @@ static pawl_code check_needs(const pawl_def *d, const pawl_node *node,
     return PAWL_OK;
   if (!pawl_node_says(node, either[0].field))
     return missing(d, node, either[0].field, either[0].how, err);
-  return pawl_refuse_node(d, node, err, "keep one of them",
-                          ": both `%s` and `%s`", either[0].field,
-                          either[1].field);
+  return pawl_refuse_node(d, node, err, either[1].how, ": both `%s` and `%s`",
+                          either[0].field, either[1].field);
 }
 
 /* How many ways lead on. */
@@ -231,11 +230,18 @@ static pawl_code unknown_transition(const pawl_def *d, const pawl_node *node,
   return PAWL_DEFINITION;
 }
 
+static const char *const *known_transitions(const pawl_node *node) {
+  const pawl_kind_shape *shape = &pawl_kind_shapes[node->kind];
+  return shape->others && pawl_node_says(node, shape->either[1].field)
+             ? shape->others
+             : shape->transitions;
+}
+
 /* Named transitions are among those that the kind knows, the first of which
  * must be there. A single next stands for it. */
 static pawl_code check_transitions(const pawl_def *d, const pawl_node *node,
                                    pawl_error *err) {
-  const char *const *known = pawl_kind_shapes[node->kind].transitions;
+  const char *const *known = known_transitions(node);
   int n = 0;
   if (!known || has_single_next(node)) return PAWL_OK;
   while (known[n]) n++;
@@ -412,6 +418,31 @@ static pawl_code check_take(const pawl_def *d, const pawl_node *node,
                           "no `key`");
 }
 
+/* It is asked about variables: what is said of events has nothing to be of. */
+static pawl_code check_condition(const pawl_def *d, const pawl_node *node,
+                                 pawl_error *err) {
+  const struct {
+    const char *name;
+    int is_said;
+  } fields[] = {{"key", node->key || node->has_key},
+                {"take", node->take_one},
+                {"match", node->has_match},
+                {"answer", node->has_answer},
+                {"accepts", node->accepts.at != NULL},
+                {"into", node->into != NULL},
+                {"undo", node->has_undo},
+                {"on", node->on != NULL}};
+
+  if (!node->has_condition) return PAWL_OK;
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    if (fields[i].is_said)
+      return pawl_refuse_node(d, node, err, "leave it out",
+                              ": `%s` is of a wait for an event, and this "
+                              "one has a `condition`",
+                              fields[i].name);
+  return PAWL_OK;
+}
+
 /* A boundary: it waits beside a node where a token may rest. */
 static pawl_code check_boundary(const pawl_def *d, const pawl_node *node,
                                 pawl_error *err) {
@@ -473,6 +504,7 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_variable(d, node, "into", node->into, err));
   MUST(check_reschedule(d, node, err));
   MUST(check_take(d, node, err));
+  MUST(check_condition(d, node, err));
   MUST(check_transitions(d, node, err));
   if (node->kind == PAWL_KIND_TASK) MUST(check_task(d, node, err));
   if (pawl_kind_shapes[node->kind].receives)

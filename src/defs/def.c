@@ -208,6 +208,7 @@ static void resolve(pawl_def *d) {
     for (int k = 0; k < node->non_error; k++)
       node->on_error[k].to = find_node(d, node->on_error[k].target);
     if (node->branch_name) node->branch = find_node(d, node->branch_name);
+    d->has_conditions |= node->has_condition;
   }
 }
 

@@ -29,7 +29,8 @@
  *                            "into":"when"},      timer, wait: what moves its
  *                                                 time
  *              "choose":true,                     choice
- *              "event":"payment.*",               wait
+ *              "event":"payment.*",               wait: this, or
+ *              "condition":true,                  a handler
  *              "key":"order_id" | true,           wait: a name, or a handler
  *              "take":"all"|"one",                wait: all that an event is
  *                                                 for, or one of them
@@ -135,6 +136,7 @@ typedef struct pawl_edge {
   X(FLAG, run, has_run) X(FLAG, undo, has_undo) X(FLAG, at, has_at)         \
   X(FLAG, choose, has_choose) X(FLAG, output, has_output)                   \
   X(FLAG, match, has_match) X(FLAG, answer, has_answer)                     \
+  X(FLAG, condition, has_condition) /* wait, in place of an event */        \
   X(FLAG, prepare, has_prepare) X(FLAG, items, has_items)                   \
   X(FLAG, enough, has_enough)                                               \
   X(FLAG, due, has_due) /* a task's, which is else the item's own */
@@ -238,6 +240,7 @@ typedef struct pawl_def {
   int can_receive; /* has waits, tasks, calls, eachs, timers that
                       events move, or cancel_on */
   int has_boundaries;
+  int has_conditions; /* waits for one */
   pawl_event_rule *triggers, *cancel_on;
   int ntriggers, ncancel_on;
   unsigned char *meets; /* a row of nnodes bits for each join: pawl_def_meets;

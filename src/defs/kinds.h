@@ -46,9 +46,12 @@ typedef struct pawl_kind_shape {
   const char *waits_for;   /* "event" and the like; NULL: nobody waits there */
   const pawl_need *needs;  /* up to a field of NULL */
   const pawl_need *either; /* one of these two; NULL: of none. The first one's
-                              `how` tells of both */
+                              `how` tells of both, the second one's what to do
+                              where both are said */
   const char *const *transitions; /* all that it knows, up to NULL; the first
                                      must be there. NULL: any names */
+  const char *const *others;      /* the same of one that says the second of
+                                     `either`; NULL: those, too */
 } pawl_kind_shape;
 
 extern const pawl_kind_shape pawl_kind_shapes[PAWL_NKINDS];

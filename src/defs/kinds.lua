@@ -34,14 +34,14 @@ end
 
 local function either(kind)
   if not kind.either then return "NULL" end
-  local one, other, how = table.unpack(kind.either)
-  return needs { { one, how }, { other, how } }
+  local one, other, how, both = table.unpack(kind.either)
+  return needs { { one, how }, { other, both or "keep one of them" } }
 end
 
-local function transitions(kind)
-  if not kind.transitions then return "NULL" end
+local function transitions(list)
+  if not list then return "NULL" end
   local out = {}
-  for i, name in ipairs(kind.transitions) do out[i] = text(name) end
+  for i, name in ipairs(list) do out[i] = text(name) end
   return ("(const char *const[]){%s, NULL}"):format(table.concat(out, ", "))
 end
 
@@ -55,10 +55,12 @@ local function row(name)
         .waits_for = %s,
         .needs = %s,
         .either = %s,
-        .transitions = %s},
+        .transitions = %s,
+        .others = %s},
 ]]):format(name:upper(), text(name), ways[kind.fields.next] or "NONE",
     kind.routes and 1 or 0, kind.receives and 1 or 0, text(kind.waits_for),
-    needed(kind), either(kind), transitions(kind))
+    needed(kind), either(kind), transitions(kind.transitions),
+    transitions(kind.other_transitions))
 end
 
 --- Leaves a file alone that is the same already: nearly all of src is built

@@ -29,6 +29,7 @@
   X(MATCH, "match")     /* wait: called with (event, ctx); `truth` */       \
   X(ANSWER, "answer")   /* wait: called with (event, ctx); in `output` what \
                            who asked is told */                             \
+  X(CONDITION, "condition") /* wait: `truth` */                             \
   X(PREPARE, "prepare") /* task: in `output` an object or nothing */        \
   X(INPUT, "input")     /* call: in `output` the child's input */           \
   X(GROUP, "group")     /* call, each: in `output` the children's group,    \
@@ -92,7 +93,7 @@ int pawl_handler_is_pure(pawl_handler handler);
   X(LIST, signals)      /* [{"data"?,"instance"?,"key"?,"name"},...] */     \
   X(LIST, published)    /* [{"name","value"},...]; with "answers":true to   \
                            the event whose id is the name */                \
-  X(FLAG, truth)        /* MATCH */                                         \
+  X(FLAG, truth)        /* MATCH, CONDITION, ENOUGH */                      \
   X(TIME, at_us)        /* AT */                                            \
   X(FLAG, has_lasts)                                                        \
   X(TIME, lasts_us)     /* AFTER, TIMEOUT, DUE */

@@ -184,6 +184,7 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
     case PAWL_HANDLER_ITEMS:
       return take_items(run, L, idx);
     case PAWL_HANDLER_MATCH:
+    case PAWL_HANDLER_CONDITION:
       run->result->truth = lua_toboolean(L, idx);
       break;
     case PAWL_HANDLER_ENOUGH:

@@ -114,6 +114,7 @@ int pawl_boundary_lane(pawl_decision *d, int k) {
   t->visit = ++d->plan.state.visit;
   t->entered_us = pawl_decision_now(d);
   t->changed = 1;
+  pawl_conditions_stir(d); /* who has it looked at now and then */
   return lane;
 }
 

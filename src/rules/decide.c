@@ -281,6 +281,7 @@ static void run_tokens(pawl_decision *d) {
     if ((node && node->transactional) != (d->turn == PAWL_TURN_UNIT)) continue;
     run_token(d, k);
     pawl_joins_race(d);
+    pawl_conditions_look(d, first < PAWL_NEVER ? first : 0);
     if (pawl_is_over(d) || d->plan.state.status == PAWL_STATUS_SUSPENDED ||
         d->turn == PAWL_TURN_UNIT || (d->plan.waits && !d->may_wait))
       return;
@@ -300,7 +301,7 @@ static int64_t next_look(pawl_decision *d) {
   for (int k = 0; k < p->state.tokens.n; k++) {
     const pawl_token *t = &p->state.tokens.at[k];
     if (!pawl_token_is_live(t->state) || pawl_is_aloft(d, t)) continue;
-    if (is_due(d, t)) return 0;
+    if (is_due(d, t) || pawl_token_asks_now(t)) return 0;
     if (t->due_us && t->due_us < soonest) soonest = t->due_us;
   }
   if (!p->state.visit && p->state.begin_us > pawl_decision_now(d))
@@ -404,6 +405,7 @@ static void finish_plan(pawl_decision *d) {
   if (p->after == PAWL_AFTER_END) return;
   pawl_rules_watch(d);
   pawl_order_forget(d);
+  pawl_conditions_keep(d);
   if (p->state.status == PAWL_STATUS_SUSPENDED) {
     p->look_us = pawl_decision_now(d);
     p->after = d->naloft ? PAWL_AFTER_GO_ON : rest_suspended(d);
@@ -434,6 +436,7 @@ static int settle(pawl_decision *d) {
   int64_t until = pawl_decision_now(d) + 1;
   if (pawl_is_over(d)) return 1;
   if (d->read_us < until) until = d->read_us; /* M1: an event may be before */
+  pawl_conditions_look(d, 0);
   pawl_times_out(d, until, 0);
   pawl_eachs_settle(d);
   pawl_joins_settle(d);
@@ -449,6 +452,7 @@ static void settle_after(pawl_decision *d) {
     if (pawl_is_over(d)) return;
     pawl_eachs_settle(d);
     pawl_joins_settle(d);
+    pawl_conditions_look(d, 0);
     if (before == d->plan.state.tokens.n && records == d->plan.nrecords &&
         visits == d->plan.state.visit)
       break;

@@ -42,6 +42,8 @@
   X(TEXT, moved, 0, 0)   /* the same of what moves its time */               \
   X(JSON, asked, 0, 0)   /* ["id",...]: events that its `match` has turned   \
                             down; see asked.h */                             \
+  X(NUMBER, asks, 0, 0)  /* at a wait for a condition: pawl_asks, in token.h \
+                            */                                               \
   X(NUMBER, begun, 0, 0) /* when it began to wait: at a task, and where no   \
                             limit tells */                                   \
   X(NUMBER, since, 0, 0) /* it waited before it was moved to another         \
@@ -90,9 +92,10 @@ typedef enum pawl_detail_name {
 #define PAWL_DETAIL_ALL (~0u)
 /* Those that end with a visit, also where a token is led through several nodes
  * at once and keeps all else. */
-#define PAWL_DETAIL_OF_VISIT                           \
-  (1u << PAWL_DETAIL_passed | 1u << PAWL_DETAIL_host | \
-   1u << PAWL_DETAIL_limit | 1u << PAWL_DETAIL_within)
+#define PAWL_DETAIL_OF_VISIT                            \
+  (1u << PAWL_DETAIL_passed | 1u << PAWL_DETAIL_host |  \
+   1u << PAWL_DETAIL_limit | 1u << PAWL_DETAIL_within | \
+   1u << PAWL_DETAIL_asks)
 
 /* The surroundings that a join restores, outermost first. */
 typedef struct pawl_level {

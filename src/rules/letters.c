@@ -939,6 +939,7 @@ void pawl_letters_take(pawl_decision *d) {
     }
     if (take(d, &d->letters[i])) pawl_letter_taken(d, &d->letters[i]);
     pawl_joins_race(d);
+    pawl_conditions_look(d, d->letters[i].received_us);
     if (d->plan.after == PAWL_AFTER_END) return;
     if (d->plan.version && (!pawl_stays_ended(d) || i + 1 < d->nletters))
       return; /* the others are for the other version's look */

@@ -14,6 +14,7 @@
  *   order.c       who came first, when several things are found at once
  *   cancel_on.c   events that cancel the instance
  *   merge.c       what was changed beside a handler that waited
+ *   condition.c   waits for what the variables say
  *   reschedule.c  events that move the time of what waits
  *   fail.c        what follows a failure, ending
  *   retry.c       attempts and delays
@@ -63,6 +64,9 @@ pawl_code pawl_value_fits(pawl_decision *d, const char *into, pawl_str output,
 pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
                            pawl_str output, pawl_error *err);
 
+/* Variables have changed, or there is another reason to look: the conditions
+ * that are waited for have to be. */
+void pawl_conditions_stir(pawl_decision *d);
 /* May an instance have these variables, by what its start says? PAWL_LIMIT. */
 pawl_code pawl_vars_fit(pawl_decision *d, pawl_str vars, pawl_error *err);
 
@@ -289,6 +293,18 @@ void pawl_event_tell(pawl_decision *d, const pawl_letter *l,
 pawl_reception pawl_event_refuse(pawl_decision *d, int k, const pawl_letter *l,
                                  const char *by, const pawl_error *err,
                                  pawl_buf *why);
+
+/* ---- condition.c ---- */
+
+/* Asks the condition of token k, which waits or is about to. */
+pawl_code pawl_condition_ask(pawl_decision *d, int k, const pawl_node *node,
+                             int *holds, pawl_error *err);
+/* Looks at them, if this decision may; what holds goes on. `at_us`: when that
+ * happened which has stirred them, for a time that has come before is over; 0:
+ * just now. */
+void pawl_conditions_look(pawl_decision *d, int64_t at_us);
+/* The plan is complete: who was not asked is so by the next. */
+void pawl_conditions_keep(pawl_decision *d);
 
 /* ---- reschedule.c ---- */
 

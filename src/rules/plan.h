@@ -30,7 +30,7 @@
  * is of the row that stands for those that are gone. */
 /* clang-format off */
 #define PAWL_RECORD_TYPES(X)                                              \
-  X(step) X(started) X(routed) X(received) X(timer) X(task) X(child)      \
+  X(step) X(started) X(routed) X(received) X(condition) X(timer) X(task) X(child)      \
   X(each) X(timeout) X(deadline) X(failed) X(escalated) X(put_off)        \
   X(rescheduled) X(refused) X(dropped) X(untaken) X(recovered) X(on_failure)             \
   X(undone) X(undo_failed) X(compensated) X(cancelled) X(killed)          \

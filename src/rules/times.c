@@ -104,11 +104,13 @@ static void end_wait(pawl_decision *d, int k) {
   /* neither was so when it was stored: decide.c says so */
   if (!node || !pawl_kind_of(d, node)->time_out) return;
   assert(pawl_tok(d, k)->state == PAWL_TOKEN_WAITING);
-  pawl_order_note(d, k, pawl_tok(d, k)->due_us);
+  const int64_t due_us = pawl_tok(d, k)->due_us;
+  pawl_order_note(d, k, due_us);
   if (node->kind != PAWL_KIND_TIMER || node->host >= 0 || node->moved_by)
     d->plan.needs_latch = 1; /* rule 6 */
   pawl_kind_of(d, node)->time_out(d, k, node);
   pawl_joins_race(d);
+  pawl_conditions_look(d, due_us);
 }
 
 /* In the order of their times, whatever the order of the tokens: what is late

@@ -77,6 +77,11 @@ int pawl_token_has_failed(const pawl_token *t) {
 #undef FAILED
 }
 
+void pawl_token_ask(pawl_token *t, pawl_asks how) {
+  pawl_detail *own = pawl_detail_with(t, PAWL_DETAIL_asks);
+  if (own) own->asks = how;
+}
+
 int64_t pawl_token_limit(const pawl_token *t, const pawl_node *node) {
   if (pawl_node_asks_limit(node))
     return pawl_detail_has(t, PAWL_DETAIL_limit) ? pawl_detail_of(t)->limit

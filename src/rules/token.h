@@ -79,6 +79,25 @@ static inline pawl_str pawl_ear_heard(const pawl_token *t, pawl_ear ear) {
   return pawl_buf_some(ear == PAWL_EAR_MOVE ? &pawl_detail_of(t)->moved
                                             : &pawl_detail_of(t)->key);
 }
+/* How a token stands at a wait for a condition: its detail's `asks`. */
+typedef enum pawl_asks {
+  PAWL_ASKS_NOT,
+  PAWL_ASKS_WAITS,  /* it did not hold as it was last looked at */
+  PAWL_ASKS_STORED, /* variables have changed, and nobody could look: so it is
+                       stored */
+  PAWL_ASKS_NOW     /* the same, by this decision */
+} pawl_asks;
+
+static inline pawl_asks pawl_token_asks(const pawl_token *t) {
+  return t->state == PAWL_TOKEN_WAITING ? (pawl_asks)pawl_detail_of(t)->asks
+                                        : PAWL_ASKS_NOT;
+}
+/* Is the condition that it waits for to be asked? */
+static inline int pawl_token_asks_now(const pawl_token *t) {
+  return pawl_token_asks(t) > PAWL_ASKS_WAITS;
+}
+/* Nothing is marked as changed: it may be asked before that is stored. */
+void pawl_token_ask(pawl_token *t, pawl_asks how);
 /* How long it waits at its node, a timer among them; -1: for ever. */
 int64_t pawl_token_limit(const pawl_token *t, const pawl_node *node);
 /* NULL: none. They are in the order of their numbers. */

@@ -4,8 +4,9 @@
  * What waits is not entered again, as that would have effects twice. What the
  * new version says otherwise is put right where it is:
  *
- *   wait     listens for the new event and key; its time counts from when it
- *            began. A key that only code can tell: asked for at the next look
+ *   wait     listens for the new event and key, or has its condition asked at
+ *            the next look; its time counts from when it began. A key that
+ *            only code can tell: asked for at the next look
  *   timer    its time counts from when it began; a new `at` is asked. It
  *            listens for the new event that moves it
  *   ...      and a limit that a handler said, or is to say, stays: it is asked

@@ -11,11 +11,19 @@ pawl_str pawl_vars_now(const pawl_decision *d) {
   return d->vars.len ? pawl_buf_str(&d->vars) : pawl_strz("{}");
 }
 
+void pawl_conditions_stir(pawl_decision *d) {
+  if (d->def && !d->def->has_conditions) return;
+  for (int k = 0; k < d->plan.state.tokens.n; k++)
+    if (pawl_token_asks(pawl_tok(d, k)) == PAWL_ASKS_WAITS)
+      pawl_token_ask(pawl_tok(d, k), PAWL_ASKS_NOW);
+}
+
 void pawl_vars_take(pawl_decision *d, pawl_buf *vars, pawl_buf *changes) {
   assert(!changes || !changes->len);
   if (changes) pawl_json_delta(pawl_vars_now(d), pawl_buf_str(vars), changes);
   pawl_buf_swap(&d->plan.vars, vars);
   d->plan.vars_changed = 1;
+  pawl_conditions_stir(d);
 }
 
 void pawl_vars_put(pawl_decision *d, pawl_str vars, pawl_buf *changes) {

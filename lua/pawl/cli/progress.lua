@@ -12,7 +12,7 @@ local function arrow(detail)
 end
 
 -- Outcomes that no handler took time for: a wait's event, a time that came.
-local moved = { fired = true, received = true, timeout = true,
+local moved = { fired = true, received = true, met = true, timeout = true,
   overdue = true, rescheduled = true }
 
 --- Without a time: the instance's deadline comes before it.
@@ -54,7 +54,8 @@ end
 
 local marks = {
   done = { "✓", "ok", "green" }, fired = { "✓", "ok", "green" },
-  received = { "✓", "ok", "green" }, rescheduled = { "✓", "ok", "green" },
+  received = { "✓", "ok", "green" }, met = { "✓", "ok", "green" },
+  rescheduled = { "✓", "ok", "green" },
   undone = { "↶", "undone", "yellow" },
   retry = { "↻", "again", "yellow" }, failed = { "✗", "failed", "red" },
 }
@@ -99,15 +100,15 @@ end
 
 -- What an executor does that runs it; other rows come from outside too.
 local deeds = { step = true, failed = true, timer = true, received = true,
-  timeout = true, task = true, child = true, each = true, undone = true,
-  undo_failed = true, recovered = true, rescheduled = true }
+  condition = true, timeout = true, task = true, child = true, each = true,
+  undone = true, undo_failed = true, recovered = true, rescheduled = true }
 
 --- Is this row of the history what somebody did who runs the instance?
 function progress.is_deed(entry) return deeds[entry.type] or false end
 
 local words = { step = "done", failed = "failed", timer = "fired",
-  started = "started", routed = "routed", recovered = "recovered",
-  suspended = "suspended", cancelled = "cancelled" }
+  condition = "met", started = "started", routed = "routed",
+  recovered = "recovered", suspended = "suspended", cancelled = "cancelled" }
 
 --- A row of the history, for an instance that another process runs.
 function progress.entry(entry)

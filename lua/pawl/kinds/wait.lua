@@ -1,12 +1,17 @@
---- wait: waits for an event.
+--- wait: waits for an event, or until a condition holds.
 local boundary = require "pawl.boundary"
 local problem = require "pawl.problem"
 local shape = require "pawl.shape"
 local words = require "pawl.words"
 
 ---@class pawl.WaitOptions
----@field event string  "payment.received", or a pattern: "payment.*"
----@field next? string|table<string, string>  a node, or `received` and `timeout`
+---@field event? string  "payment.received", or a pattern: "payment.*"; this or
+---                       `condition`
+---@field condition? fun(ctx: pawl.Ctx): any  it waits until this is true: asked
+---                       as it is come to, and whenever variables have changed.
+---                       It changes nothing
+---@field next? string|table<string, string>  a node, or `received` (`met`, of a
+---                       condition) and `timeout`
 ---@field key? string|fun(ctx: pawl.Ctx): any  what the event's key must equal:
 ---                              a name in variables or input, or a handler
 ---@field take? "all"|"one"  whether an event with its key goes to all that wait
@@ -57,7 +62,19 @@ local function judged(w)
   return text
 end
 
+--- What is of events has nothing to be of where a condition is waited for.
+local function check_condition(node, whose)
+  for _, field in ipairs { "key", "take", "match", "answer", "accepts", "into",
+    "undo" } do
+    if node[field] ~= nil then
+      problem.fail("leave it out", "%s has '%s', which is of a wait for an "
+        .. "event, and a 'condition'", whose, field)
+    end
+  end
+end
+
 local function check(node, whose)
+  if node.condition then check_condition(node, whose) end
   if node.take == "one" and not node.key then
     problem.fail('key = "order"', "%s has 'take', which is of events with a "
       .. "key, but no 'key'", whose)
@@ -68,10 +85,25 @@ local function check(node, whose)
   end
 end
 
+local function moved_by(data, w)
+  if not w.moved_by then return "" end
+  return (" %s has that worked out anew."):format(
+    words.signal(w.moved_by, data.id))
+end
+
+local function until_met(data, token, w)
+  return ("it waits until its `condition` holds%s, which is looked at %s.%s%s")
+    :format(words.goes(words.way_of(token, "condition").to), w.due
+      and "when a worker takes it, as variables have changed"
+      or "whenever variables change", words.timeout_of(data, token),
+      moved_by(data, w))
+end
+
 ---@type pawl.Kind
 return {
   fields = {
     event = shape.pattern,
+    condition = shape.handler,
     next = shape.next,
     key = shape.event_key,
     take = shape.one_of("all", "one"),
@@ -87,15 +119,18 @@ return {
     on_timer = boundary.on_timer,
     on_event = boundary.on_event,
   },
-  needs = { { "event", 'event = "payment.*"' } },
+  either = { "event", "condition",
+    'event = "payment.*", or condition = function(ctx) ... end',
+    "an event is looked at by `match`: keep one of them" },
   follows = true,
   transitions = { "received", "timeout" },
+  other_transitions = { "met", "timeout" },
   check = check,
   receives = true,
   waits_for = "event",
   mermaid = { "{{", "}}" },
   dot = "hexagon",
-  detail = function(node) return node.event end,
+  detail = function(node) return node.event or "condition" end,
   sentence = function(data, token, w)
     local to = words.way_of(token, "event").to
     local text = ("it waits for the event %s%s%s; %s moves it%s."):format(
@@ -104,9 +139,8 @@ return {
       w.match and ", if its `match` agrees" or "",
       words.signal(w, data.id), to and " to " .. words.quoted(to) or "")
     if w.take then text = text .. " One of those that wait takes it." end
-    text = text .. judged(w) .. words.timeout_of(data, token)
-    if not w.moved_by then return text end
-    return ("%s %s has that worked out anew."):format(text,
-      words.signal(w.moved_by, data.id))
+    return text .. judged(w) .. words.timeout_of(data, token)
+      .. moved_by(data, w)
   end,
+  also = { condition = until_met },
 }

@@ -620,6 +620,8 @@ function Transaction:query(sql, ...) end
 ---                           key, until, match, turned_down, and, where `match`
 ---                           itself failed, match_failed and error, where
 ---                           `accepts` or `answer` refused, refused and error;
+---                           of a condition: until, and due, where it is to be
+---                           asked and nobody has yet;
 ---                           of a time: at, and where an event moves it event and
 ---                           key; moved_by has what moves an event's until
 ---@field would_move table[]  what, to, and more
@@ -1070,7 +1072,7 @@ function Engine:tally(query) end
 --- failed, or what somebody has done. Times are ISO 8601, UTC.
 ---@class pawl.HistoryRow
 ---@field seq integer         its number in the instance, from 1
----@field type string         "step", "received", "timer", "task", "child",
+---@field type string         "step", "received", "condition", "timer", "task", "child",
 ---                           "each", "timeout"; "failed", "escalated",
 ---                           "rescheduled", "refused"; "changed", "moved", "note"...;
 ---                           "trimmed": rows up to it are gone

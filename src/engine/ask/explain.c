@@ -327,6 +327,13 @@ static void for_event(const token_view *v, pawl_object *o) {
   member_refused(v, o);
 }
 
+/* Only where that is so: it is to be asked, and nobody has yet. */
+static void for_condition(const token_view *v, pawl_object *o) {
+  member_until(v, o);
+  member_mover(v, o);
+  if (pawl_token_asks_now(v->t)) pawl_member_bool(o, "due", 1);
+}
+
 /* A row that is not there is said to be none: the task is written with the
  * commit that makes the token wait. */
 static void for_person(const token_view *v, pawl_object *o) {
@@ -426,8 +433,13 @@ static void for_items(const token_view *v, pawl_object *o) {
   member_until(v, o);
 }
 
+static int is_condition(const token_view *v) {
+  return v->node && v->node->has_condition;
+}
+
 /* What a waiting token of its kind waits for; NULL: of none. */
 static const char *waits_for(const token_view *v) {
+  if (is_condition(v)) return "condition";
   return v->node ? pawl_kind_shapes[v->node->kind].waits_for : NULL;
 }
 
@@ -460,6 +472,13 @@ static void move_event(const token_view *v, pawl_object *l) {
   list_object(l, &o, "what", "event");
   member_event(v, PAWL_EAR_OWN, &o);
   member_way(&o, good_way(v, "received"));
+  pawl_object_end(&o);
+}
+
+static void move_condition(const token_view *v, pawl_object *l) {
+  pawl_object o;
+  list_object(l, &o, "what", "condition");
+  member_way(&o, good_way(v, "met"));
   pawl_object_end(&o);
 }
 
@@ -577,6 +596,12 @@ static void list_sender(const token_view *v, pawl_object *l) {
   list_kind(l, "sender");
 }
 
+/* Who changes its variables. */
+static void list_editor(const token_view *v, pawl_object *l) {
+  (void)v;
+  list_kind(l, "editor");
+}
+
 static void list_child(const token_view *v, pawl_object *l) {
   list_kind(l, v->node->workflow ? "child" : "worker");
 }
@@ -601,6 +626,8 @@ typedef struct telling {
 
 static const telling retrying = {for_retry, {move_retry}, list_worker};
 static const telling for_turn = {for_worker, {move_worker}, list_worker};
+static const telling condition = {
+    for_condition, {move_condition, move_timeout}, list_editor};
 static const telling other = {NULL, {move_other}, list_other};
 static const telling kinds[PAWL_NKINDS] = {
     [PAWL_KIND_TIMER] = {for_time, {move_time}, list_worker},
@@ -617,6 +644,7 @@ static const telling *choose(const token_view *v) {
   if (is_delayed(v)) return &retrying;
   if (v->t->state != PAWL_TOKEN_WAITING || !waits_for(v)) return &for_turn;
   assert(v->node);
+  if (is_condition(v)) return &condition;
   return kinds[v->node->kind].may ? &kinds[v->node->kind] : &other;
 }
 

@@ -1,4 +1,5 @@
-/* Waits: a token stands until an event comes for it. */
+/* Waits: a token stands until an event comes for it, or a condition holds
+ * (../condition.c). */
 
 #include "../../value/json.h"
 #include "../../value/types.h"
@@ -81,29 +82,77 @@ void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear) {
                    pawl_ear_no(pawl_tok(d, k), ear));
 }
 
+/* How long it waits, from now on or since it did so in another version. */
+static pawl_code begin_time(pawl_decision *d, int k, const pawl_node *node,
+                            pawl_error *err) {
+  int64_t limit_us;
+
+  MUST(pawl_wait_limit(d, k, node, &limit_us, err));
+  pawl_token *t = pawl_tok(d, k);
+  const int64_t since = pawl_detail_of(t)->since;
+  pawl_detail_drop(t, PAWL_DETAIL_since);
+  pawl_wait_until(t, since ? since : pawl_decision_now(d), limit_us);
+  return PAWL_OK;
+}
+
+/* One that holds is passed, as a choice is. */
+static pawl_code enter_condition(pawl_decision *d, int k,
+                                 const pawl_node *node, int *to,
+                                 pawl_error *err) {
+  pawl_buf mover = {.alloc = d->alloc};
+  pawl_code rc = PAWL_OK;
+  int holds = 0;
+
+  TRY(pawl_condition_ask(d, k, node, &holds, err));
+  if (holds) {
+    *to = pawl_node_next(node, "", 0);
+    if (*to < 0) *to = pawl_node_next(node, "met", 3);
+    goto out;
+  }
+  TRY(pawl_reschedule_key(d, node, &mover, err));
+  TRY(begin_time(d, k, node, err));
+  pawl_stand(d, k, pawl_tok(d, k)->due_us);
+  pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_asks, PAWL_ASKS_WAITS);
+  pawl_reschedule_listen(d, k, node, &mover);
+out:
+  pawl_buf_deinit(&mover);
+  return rc;
+}
+
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
   pawl_buf key = {.alloc = d->alloc}, mover = {.alloc = d->alloc};
   pawl_code rc = PAWL_OK;
-  int64_t since, limit_us;
-  pawl_token *t;
   int has;
 
-  (void)to, (void)path;
+  (void)path;
+  if (node->has_condition) return enter_condition(d, k, node, to, err);
   TRY(wait_key(d, k, node, &key, &has, err));
   TRY(pawl_buf_check(&key, err));
   TRY(pawl_reschedule_key(d, node, &mover, err));
-  TRY(pawl_wait_limit(d, k, node, &limit_us, err));
-  t = pawl_tok(d, k);
-  since = pawl_detail_of(t)->since; /* it waited in another version */
-  pawl_detail_drop(t, PAWL_DETAIL_since);
-  pawl_wait_until(t, since ? since : pawl_decision_now(d), limit_us);
+  TRY(begin_time(d, k, node, err));
   pawl_listen(d, k, PAWL_EAR_OWN, node->event, has ? &key : NULL);
   pawl_reschedule_listen(d, k, node, &mover);
 out:
   pawl_buf_deinit(&key);
   pawl_buf_deinit(&mover);
   return rc;
+}
+
+/* What it waited for before it is not any more. */
+static void forget(pawl_decision *d, int k, const pawl_node *was) {
+  pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_asks);
+  if (was->event) pawl_listen_no_more(d, k, PAWL_EAR_OWN);
+}
+
+/* The new condition is asked at the next look. */
+static void transfer_condition(pawl_decision *d, int k, const pawl_node *was,
+                               const pawl_node *node) {
+  forget(d, k, was);
+  pawl_asked_clear(pawl_tok(d, k));
+  pawl_wait_transfer(d, k, was, node);
+  pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_asks, PAWL_ASKS_STORED);
+  pawl_reschedule_transfer(d, k, was, node);
 }
 
 /* It listens for the new event and key; its time counts from when it began,
@@ -116,6 +165,11 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
   int64_t began_us =
       pawl_wait_began(t, pawl_token_limit(t, was), pawl_decision_now(d));
 
+  if (node->has_condition) {
+    transfer_condition(d, k, was, node);
+    return;
+  }
+  if (was->has_condition) forget(d, k, was);
   pawl_wait_transfer(d, k, was, node);
   if (!node->has_key) {
     if (node->key) (void)pawl_event_key(d, pawl_vars_now(d), node->key, &key);
@@ -136,7 +190,8 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
 static void stop(pawl_decision *d, int k, const pawl_node *node,
                  const char *status) {
   (void)status;
-  pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE, pawl_tok(d, k)->no);
+  if (node->event)
+    pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE, pawl_tok(d, k)->no);
   if (node->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
 }
 
