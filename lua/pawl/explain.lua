@@ -155,13 +155,25 @@ local function lease(data)
     words.when(data, l["until"]))
 end
 
+--- The token at what is undone next; beside others, where a node has it undone.
+local function undone_next(data)
+  local c = data.compensation
+  if not c.by then return data.tokens[1] end
+  for _, token in ipairs(data.tokens) do
+    if token.no == c.token then return token end
+  end
+end
+
 local function compensation(data)
   local c = data.compensation
   local undone, failed = c.undone or 0, c.undo_failed or 0
   local planned = words.plural(c.planned or 0, "step")
   local failures = failed > 0 and (", %d of which failed"):format(failed)
     or ""
-  if c.status == "planning" then
+  if c.by and c.status == "planning" then
+    return ("%s is about to undo what was done, newest first."):format(
+      words.quoted(c.node))
+  elseif c.status == "planning" then
     return ("%s; what it had done is about to be undone, newest first.")
       :format(c["end"] == "cancelled" and "It was cancelled"
       or "It has failed" .. (words.error(c.error) and " with "
@@ -173,9 +185,10 @@ local function compensation(data)
     return ("What it had done was undone: %s%s."):format(
       words.plural(undone + failed, "step"), failures)
   end
-  local next_one = data.tokens[1]
-  return ("What it has done is being undone, newest first: %d of %s "
-    .. "done%s%s."):format(undone + failed, planned,
+  local next_one = undone_next(data)
+  return ("%s, newest first: %d of %s done%s%s."):format(
+    c.by and words.quoted(c.node) .. " undoes what was done"
+      or "What it has done is being undone", undone + failed, planned,
     failed > 0 and (", %d of them failed"):format(failed) or "",
     next_one and "; next is " .. words.quoted(next_one.node) or "")
 end

@@ -318,6 +318,9 @@ end
 local codes = one_or_more("code", "error codes", '{ "timeout", "busy" }',
   shape.name)
 
+--- Names of nodes.
+shape.nodes = one_or_more("node", "nodes", '{ "book", "pay" }', shape.name)
+
 local RETRY = {
   on = codes,
   never = codes,

@@ -18,6 +18,8 @@
  *      others have set meanwhile
  *   W8 at a boundary stands only what has a host: a token at the node that it
  *      is on, or somebody inside of that fork
+ *   W10 what was done is undone once; while a node has it undone, all others
+ *      stand where they are
  *
  * PAWL_DECISIONS=1000000: so many; PAWL_SEED: begins with that workflow. */
 #include <stdlib.h>
@@ -34,6 +36,7 @@ enum { ALOFT_MAX = 4 };
 
 /* A handler that waits. */
 typedef struct aloft {
+  pawl_handler handler;
   int32_t token;
   int64_t visit, attempt;
   int node;
@@ -43,13 +46,14 @@ typedef struct aloft {
 typedef struct world {
   uint64_t seed;
   aloft aloft[ALOFT_MAX];
+  int is_back; /* one of them has ended by this decision */
   int64_t now, refusals;
   pawl_idgen ids;
   pawl_said result;
   pawl_alloc alloc;
   char *names[256];
   int nnames;
-  int calm; /* nothing fails, and everything is answered */
+  int calm;           /* nothing fails, and everything is answered */
   pawl_world face;
 } world;
 
@@ -112,6 +116,7 @@ static int w_is_aloft(void *ud, const pawl_decision *d, const pawl_token *t) {
 
 static void begin_waiting(world *w, pawl_decision *d, const pawl_question *q) {
   aloft *a = &w->aloft[d->naloft++];
+  a->handler = q->handler;
   a->token = q->token->no;
   a->visit = q->token->visit;
   a->attempt = q->token->attempt;
@@ -180,6 +185,10 @@ static pawl_code say_step(world *w, const pawl_node *node, pawl_str seen,
   return PAWL_OK;
 }
 
+static pawl_code say_undo(world *w, pawl_error *err) {
+  return rarely(w, 6) ? pawl_fail(err, PAWL_SCRIPT, "no way back") : PAWL_OK;
+}
+
 static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
                        int *waits, pawl_error *err) {
   world *w = ud;
@@ -193,8 +202,10 @@ static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
       begin_waiting(w, d, q);
       return PAWL_OK;
     case PAWL_HANDLER_UNDO:
-      return rarely(w, 6) ? pawl_fail(err, PAWL_SCRIPT, "no way back")
-                          : PAWL_OK;
+      *waits = d->may_wait && rarely(w, 12);
+      if (!*waits) return say_undo(w, err);
+      begin_waiting(w, d, q);
+      return PAWL_OK;
     case PAWL_HANDLER_CHOOSE:
       if (rarely(w, 30)) return pawl_fail(err, PAWL_SCRIPT, "no choice");
       take_way(w, q->node);
@@ -281,7 +292,8 @@ static void world_deinit(world *w) {
 typedef struct graph {
   world *w;
   pawl_buf text;
-  int n; /* nodes so far */
+  int n;     /* nodes so far */
+  int eachs; /* around what is drawn */
 } graph;
 
 static void name_node(graph *g, char out[16]) {
@@ -329,7 +341,9 @@ static void add_each(graph *g, int depth, const char *next, char first[16]) {
     open_node(g, first, "each");
     pawl_buf_addz(&g->text, ",\"items\":true,\"workflow\":\"t.child\"");
   } else {
+    g->eachs++;
     blocks(g, depth + 1, 1, first, inner);
+    g->eachs--;
     open_node(g, first, "each");
     pawl_buf_addf(&g->text, ",\"items\":true,\"branch\":\"%s\"", inner);
   }
@@ -393,6 +407,14 @@ static int add_leaf(graph *g, int what, const char *next, char first[16]) {
   return what;
 }
 
+static void add_undo(graph *g, const char *next, char first[16]) {
+  name_node(g, first);
+  open_node(g, first, "undo");
+  if (pick(g->w, 2))
+    pawl_buf_addf(&g->text, ",\"on_error\":{\"undo_failed\":\"%s\"}", next);
+  pawl_buf_addf(&g->text, ",\"next\":\"%s\"}", next);
+}
+
 /* A boundary of the newest node, which leads to `next`, or a lane. */
 static void add_beside(graph *g, const char *on, const char *next) {
   const int is_lane = pick(g->w, 2);
@@ -427,7 +449,7 @@ static void blocks(graph *g, int depth, int n, const char *next,
 
   snprintf(to, sizeof to, "%s", next);
   for (int i = 0; i < n; i++) {
-    int what = pick(g->w, depth < 3 ? 24 : 18);
+    int what = pick(g->w, depth < 3 ? 27 : 18);
     int is_leaf = what < 18 || what > 21;
     if (what == 18 || what == 19)
       add_fork(g, depth, to, first);
@@ -435,10 +457,12 @@ static void blocks(graph *g, int depth, int n, const char *next,
       add_each(g, depth, to, first);
     else if (what == 21)
       add_choice(g, depth, to, first);
+    else if (what > 21 && !g->eachs)
+      add_undo(g, to, first);
     else
       what = add_leaf(g, what, to, first);
-    /* not on a timer or a choice */
-    if (what != 21 && !(is_leaf && what >= 3 && what <= 6) && !pick(g->w, 4))
+    /* not on a timer, a choice or an undo */
+    if (what < 21 && !(is_leaf && what >= 3 && what <= 6) && !pick(g->w, 4))
       add_beside(g, first, to);
     snprintf(to, sizeof to, "%s", first);
   }
@@ -630,7 +654,7 @@ static void note_record(model *m, const pawl_decision *d, const pawl_record *r,
   else if (strcmp(r->type, "step") || at < 0 || !d->def->nodes[at].has_undo)
     return;
   pawl_buf_addc(&all, '[');
-  if (gone < 0) {
+  if (!strcmp(r->type, "step")) {
     pawl_buf_addf(&all,
                   "{\"seq\":%" PRId64 ",\"node\":\"%s\",\"visit\":%" PRId64
                   ",\"token\":%d}",
@@ -639,10 +663,14 @@ static void note_record(model *m, const pawl_decision *d, const pawl_record *r,
   }
   while (m->undo.len &&
          pawl_json_each(pawl_buf_str(&m->undo), &it, &key, &one)) {
-    if (!member_int(one, "seq", &no) || no == gone) continue;
+    if (!member_int(one, "seq", &no) || no == gone) {
+      gone = -1;
+      continue;
+    }
     if (n++) pawl_buf_addc(&all, ',');
     pawl_buf_adds(&all, one);
   }
+  CHECK(gone < 0); /* W10: it was there */
   pawl_buf_addc(&all, ']');
   pawl_buf_swap(&all, &m->undo);
   pawl_buf_deinit(&all);
@@ -870,6 +898,7 @@ static int64_t soonest(const pawl_decision *d, int64_t now) {
   int64_t first = PAWL_NEVER;
   for (int k = 0; k < d->state.tokens.n; k++) {
     const pawl_token *t = &d->state.tokens.at[k];
+    if (d->state.undo.by && t->no != d->state.undo.token) continue;
     int64_t at = pawl_token_asks_now(t)          ? now
                  : t->due_us                     ? t->due_us
                  : t->state == PAWL_TOKEN_ACTIVE ? now
@@ -890,6 +919,22 @@ static void check_rest(const world *w, const pawl_decision *d) {
     CHECK(p->look_us <= first || first < w->now);
 }
 
+/* W10 */
+static void check_undoing(const pawl_decision *d) {
+  const pawl_state *to = &d->plan.state;
+
+  if (!d->state.undo.by || d->state.undo.by != to->undo.by) return;
+  /* who is back from before it was planned goes on */
+  if (((world *)d->world->ud)->is_back) return;
+  for (int k = 0; k < d->state.tokens.n; k++) {
+    const pawl_token *t = &d->state.tokens.at[k], *now = &to->tokens.at[k];
+    CHECK_INT(t->no, now->no);
+    if (t->no == d->state.undo.token || to->undo.status == PAWL_UNDO_STOPPED)
+      continue;
+    CHECK(now->state == t->state && now->visit == t->visit);
+  }
+}
+
 static void check_plan(const pawl_decision *d) { /* W1 */
   const pawl_plan *p = &d->plan;
   pawl_error err;
@@ -897,6 +942,7 @@ static void check_plan(const pawl_decision *d) { /* W1 */
   if (!CHECK(pawl_plan_check(p, &err) == PAWL_OK)) printf("%s\n", err.message);
   CHECK(p->revives || p->stays ||
         pawl_status_may_become(d->state.status, p->state.status));
+  check_undoing(d);
   if (p->after == PAWL_AFTER_END) { /* W3 */
     CHECK(pawl_status_has_ended(p->state.status));
     CHECK_INT(pawl_tokens_live(&p->state.tokens), 0);
@@ -978,7 +1024,7 @@ static void store(story *s) {
   cull(s);
   check_tokens(d);
   check_boundaries(d);
-  if (!pawl_is_undoing(d)) check_waiting(&s->m, d);
+  if (!pawl_is_undoing(d) || d->state.undo.by) check_waiting(&s->m, d);
   check_rest(&s->w, d);
 }
 
@@ -986,6 +1032,7 @@ static void store(story *s) {
 static int decide(story *s) {
   pawl_decision *d = &s->d;
   const int naloft = d->naloft;
+  s->w.is_back = 0;
   d->turn =
       !naloft && rarely(&s->w, 12) ? PAWL_TURN_LETTERS : PAWL_TURN_WHOLE;
   uint64_t chance = s->w.seed, once;
@@ -1047,16 +1094,20 @@ static void come_back(story *s) {
 
   s->w.aloft[i] = s->w.aloft[--d->naloft];
   s->w.aloft[d->naloft] = a; /* its buffer stays */
+  s->w.is_back = a.handler == PAWL_HANDLER_RUN;
   d->turn = PAWL_TURN_WHOLE;
   const pawl_str base = pawl_buf_str(&a.base);
   pawl_said_clear(&s->w.result);
-  const pawl_code rc = say_step(&s->w, &d->def->nodes[a.node], base, &err);
+  const pawl_code rc =
+      a.handler == PAWL_HANDLER_RUN
+          ? say_step(&s->w, &d->def->nodes[a.node], base, &err)
+          : say_undo(&s->w, &err);
   pawl_buf_set(&before,
                d->vars.len ? pawl_buf_str(&d->vars) : pawl_strz("{}"));
   pawl_buf_set(&left, s->w.result.vars_changed
                           ? pawl_buf_str(&s->w.result.vars)
                           : base);
-  pawl_decide_returned(d, PAWL_HANDLER_RUN, a.token, base, rc, &err);
+  pawl_decide_returned(d, a.handler, a.token, base, rc, &err);
   if (rc == PAWL_OK && has_record(&d->plan, "step", a.token))
     check_merged(d, base, pawl_buf_str(&left), pawl_buf_str(&before));
   s->decisions++;

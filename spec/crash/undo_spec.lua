@@ -18,6 +18,18 @@ local function flow()
   return Site.flow(steps)
 end
 
+--- The same by a node, and then it goes on.
+local function by_node()
+  local given = flow()
+  given.text = given.text:gsub('flow:step%("d".*$', [[
+flow:undo("d", {})
+flow:step("e", { run = function(ctx) ctx.emit "done.d" end })
+flow:finish "done"
+return flow
+]])
+  return given
+end
+
 --- What every instance has told, in order.
 local TOLD = "done.a done.b done.c undone.c undone.b undone.a "
 
@@ -56,26 +68,47 @@ Site.each("undoing under a worker that is killed", function(new, backend)
     end
   end
 
+  --- Each has gone on behind its undo node, and each undo is recorded once.
+  local function assert_gone_on(site, ids)
+    assert.equal(#ids, site:number "select count(*) from pawl.instance \
+      where status = 'completed' and compensation is null")
+    for _, told in pairs(outbox(site)) do
+      assert.equal(TOLD .. "done.d ", told)
+    end
+    assert.equal(3 * #ids, site:number "select count(*) from pawl.history \
+      where type = 'undone'")
+    site:assert_at_rest()
+  end
+
   local points = backend.name == "sqlite"
     and { "commit.before", "commit.after" }
     or { "commit.before_send", "commit.sent" }
 
+  --- A worker dies at each of its commits in turn, each time with one more.
+  local function die(point, given)
+    local site = new(given)
+    local ids, deaths = {}, 0
+    for passage = 1, 60, 3 do
+      ids[#ids + 1] = site:start(1)[1]
+      local worker = site:worker { "--until-idle",
+        fault = ("%s=kill@%d"):format(point, passage) }
+      local code = worker:wait(20)
+      if code == 0 then break end
+      assert.equal(137, code, worker:output() .. worker:errors())
+      deaths = deaths + 1
+      site:drain()
+    end
+    assert.truthy(deaths > 3 and deaths < 20, deaths)
+    return site, ids
+  end
+
   for _, point in ipairs(points) do
     it("loses and repeats nothing at " .. point, function()
-      local site = new(flow())
-      local ids, deaths = {}, 0
-      for passage = 1, 60, 3 do
-        ids[#ids + 1] = site:start(1)[1]
-        local worker = site:worker { "--until-idle",
-          fault = ("%s=kill@%d"):format(point, passage) }
-        local code = worker:wait(20)
-        if code == 0 then break end
-        assert.equal(137, code, worker:output() .. worker:errors())
-        deaths = deaths + 1
-        site:drain()
-      end
-      assert_undone(site, ids)
-      assert.truthy(deaths > 3 and deaths < 20, deaths)
+      assert_undone(die(point, flow()))
+    end)
+
+    it("by a node loses and repeats nothing at " .. point, function()
+      assert_gone_on(die(point, by_node()))
     end)
   end
 end)

@@ -359,19 +359,29 @@ local function draw_each(pen, to)
   return node.name
 end
 
+--- What it names is drawn when all are: `settle_undos`.
+local function draw_undo_node(pen, to)
+  local node = add(pen, "undo", { ways = single(to) })
+  if pen.random:chance(50) then
+    node.errors = { { name = "undo_failed", to = side(pen, to) } }
+  end
+  return node.name
+end
+
 local PARTS = {
   step = draw_step, choice = draw_choice, loop = draw_loop,
   timer = draw_timer, wait = draw_wait, task = draw_task, fork = draw_fork,
-  call = draw_call, each = draw_each,
+  call = draw_call, each = draw_each, undo = draw_undo_node,
 }
 
 local WEIGHTS = { step = 10, choice = 3, loop = 2, timer = 3, wait = 5,
-  task = 4, fork = 6, call = 3, each = 4 }
+  task = 4, fork = 6, call = 3, each = 4, undo = 2 }
 
 local function draw_part(pen, to)
   local weights = {}
   for name, weight in pairs(WEIGHTS) do weights[name] = weight end
   if pen.nflows < 2 then weights.call = nil end
+  if pen.in_each then weights.undo = nil end
   if pen.depth >= 3 then weights.fork, weights.each = nil, nil end
   if pen.left < 3 then
     weights.fork, weights.each, weights.loop, weights.choice = nil, nil, nil,
@@ -387,12 +397,33 @@ function draw_chain(pen, to, most)
   return to
 end
 
+--- Where nothing can be undone a step stands in its place.
+local function settle_undos(flow, random)
+  local able, forks = {}, {}
+  for _, node in ipairs(flow.nodes) do
+    if node.undo then able[#able + 1] = node.name end
+    if node.kind == "fork" then forks[#forks + 1] = node.name end
+  end
+  for _, node in ipairs(flow.nodes) do
+    if node.kind == "undo" and #able == 0 then
+      node.kind, node.errors = "step", nil
+    elseif node.kind == "undo" and random:chance(50) then
+      node.of = { random:pick(able) }
+      if #forks > 0 and random:chance(40) then
+        node.of[2] = random:pick(forks)
+      end
+    end
+  end
+  graphs.prune(flow)
+end
+
 local function draw_flow(random, size, nflows)
   local pen = { random = random, nodes = {}, left = size, depth = 0, made = 0,
     nflows = nflows }
   local flow = { nodes = pen.nodes, options = {} }
   local done = draw_finish(pen, "plain")
   flow.start = draw_chain(pen, done, 4)
+  settle_undos(flow, random)
   if random:chance(10) then flow.options.compensate = false end
   if random:chance(10) then flow.options.deadline = 100000 end
   if random:chance(20) then flow.options.cancel_on = true end
@@ -424,7 +455,11 @@ local function keep_short(flow)
   flow.options.keep_history = 100
   for _, node in ipairs(flow.nodes) do
     node.undo, node.undo_fails, node.undo_awaits = nil, nil, nil
+    if node.kind == "undo" then
+      node.kind, node.errors, node.of = "step", nil, nil
+    end
   end
+  graphs.prune(flow)
 end
 
 ---@param seed integer
@@ -607,6 +642,11 @@ function render.task(node)
     escalate = node.escalate and '{ role = "boss", priority = "urgent" }',
     into = node.into and q("got_" .. node.name),
   }
+end
+
+function render.undo(node)
+  return { of = node.of
+    and ('{ "%s" }'):format(table.concat(node.of, '", "')) }
 end
 
 function render.fork() return {} end

@@ -489,6 +489,36 @@ static pawl_code check_targets(const pawl_def *d, const pawl_node *node,
   return PAWL_OK;
 }
 
+/* What an undo names: nodes that have one, and what is around such. */
+static pawl_code check_undone(const pawl_def *d, const pawl_node *node,
+                              const char *name, pawl_error *err) {
+  const int at = pawl_def_node(d, name, strlen(name));
+
+  if (at < 0) return no_such_node(d, node, "of", name, err);
+  if (d->nodes[at].has_undo || d->nodes[at].kind == PAWL_KIND_FORK ||
+      d->nodes[at].branch >= 0)
+    return PAWL_OK;
+  return pawl_refuse_node(d, node, err, "undo = function(ctx) ... end",
+                          ": `of` names \"%s\", which has no `undo`", name);
+}
+
+static pawl_code check_undo(const pawl_def *d, const pawl_node *node,
+                            pawl_error *err) {
+  if (!pawl_def_has_undo(d))
+    return pawl_refuse_node(
+        d, node, err,
+        "give what it is to take back undo = function(ctx) ... end",
+        ": no node has `undo`");
+  if (pawl_def_each_around(d, (int)(node - d->nodes)) >= 0)
+    return pawl_refuse_node(
+        d, node, err,
+        "let the each have `workflow`: what fails there is undone there",
+        ": in the branch of an each it would undo what others did as well");
+  for (int i = 0; node->of && node->of[i]; i++)
+    MUST(check_undone(d, node, node->of[i], err));
+  return PAWL_OK;
+}
+
 static pawl_code check_node(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
   MUST(check_needs(d, node, err));
@@ -507,6 +537,7 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_condition(d, node, err));
   MUST(check_transitions(d, node, err));
   if (node->kind == PAWL_KIND_TASK) MUST(check_task(d, node, err));
+  if (node->kind == PAWL_KIND_UNDO) MUST(check_undo(d, node, err));
   if (pawl_kind_shapes[node->kind].receives)
     MUST(check_cause(d, node, "timeout", "timeout", has_limit(node), err));
   MUST(check_retry(d, node, err));

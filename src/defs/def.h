@@ -191,6 +191,8 @@ typedef struct pawl_node {
   int branch;         /* each: the first node of a branch; -1: over children */
   int64_t tolerate;   /* each: so many items may fail; 0: none */
   int tolerate_share; /* or that part of them, in 1/100 %; -1: not said so */
+  /* undo: names of nodes, ended by NULL; NULL: all that was done */
+  const char **of;
   int64_t run_avg_us; /* how long its handler takes: kept by the engine */
 } pawl_node;
 

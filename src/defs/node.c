@@ -129,23 +129,33 @@ static void settle_delays(pawl_str object, pawl_retry *retry) {
   }
 }
 
-static pawl_code read_codes(pawl_reader *r, pawl_str retry, const char *name,
-                            const char ***out) {
+/* Ended by NULL; left alone where there are none. */
+static pawl_code read_names(pawl_reader *r, pawl_str object, const char *name,
+                            const char *want, const char ***out) {
   pawl_str list;
   int n = 0;
-  if (!pawl_json_get(retry, name, &list)) return PAWL_OK;
+  if (!pawl_json_get(object, name, &list)) return PAWL_OK;
   if (pawl_json_kind_of(list) != PAWL_JSON_ARRAY)
-    return pawl_reader_wrong(r, name, "a list of error codes");
-  const char **codes = pawl_arena_get(
-      r->def, ((size_t)pawl_json_count(list) + 1) * sizeof *codes);
-  if (!codes) return pawl_reader_nomem(r);
+    return pawl_reader_wrong(r, name, want);
+  const char **names = pawl_arena_get(
+      r->def, ((size_t)pawl_json_count(list) + 1) * sizeof *names);
+  if (!names) return pawl_reader_nomem(r);
   for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);) {
     if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING)
-      return pawl_reader_wrong(r, name, "a list of error codes");
-    MUST(pawl_reader_unquote(r, it.value, name, &codes[n++]));
+      return pawl_reader_wrong(r, name, want);
+    MUST(pawl_reader_unquote(r, it.value, name, &names[n++]));
   }
-  *out = codes;
+  *out = names;
   return PAWL_OK;
+}
+
+static pawl_code read_codes(pawl_reader *r, pawl_str retry, const char *name,
+                            const char ***out) {
+  return read_names(r, retry, name, "a list of error codes", out);
+}
+
+static pawl_code read_of(pawl_reader *r, pawl_str object, pawl_node *node) {
+  return read_names(r, object, "of", "a list of nodes", &node->of);
 }
 
 /* A step that fails is tried again; what waited for somebody else is not,
@@ -464,6 +474,7 @@ static const field FIELDS[] = {{"next", OWN, .read = read_next},
                                {"priority", OWN, .read = read_priority},
                                {"tolerate", OWN, .read = read_tolerate},
                                {"durability", OWN, .read = read_durability},
+                               {"of", OWN, .read = read_of},
                                PAWL_NODE_FIELDS(ROW)};
 enum { NFIELDS = sizeof FIELDS / sizeof *FIELDS };
 

@@ -6,7 +6,13 @@
  *
  * One token stands at the step that is undone next; each undo is a commit of
  * its own, tried again by its node's policy, and passed over when it has
- * failed for good. */
+ * failed for good.
+ *
+ * An instance ends by that, or a node has a part of it undone and goes on
+ * (`by` of the record). Then all other tokens stay as they are: nothing moves
+ * them, and no letter is given to them, until that is through; the record goes
+ * then, as history tells the rest, and who undoes later passes over what was
+ * undone here. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -51,12 +57,78 @@ void pawl_undo_begin(pawl_decision *d, pawl_standing status) {
   d->plan.look = PAWL_LOOK_UNDOS;
 }
 
+void pawl_undo_begin_part(pawl_decision *d, int k) {
+  pawl_compensation *u = undoing(d);
+  const pawl_token *t = pawl_tok(d, k);
+
+  assert(!pawl_is_undoing(d));
+  pawl_state_drop_undo(&d->plan.state);
+  u->status = PAWL_UNDO_PLANNING;
+  u->by = t->no;
+  pawl_buf_copy(&u->error, &pawl_detail_of(t)->error);
+  pawl_buf_addz(&u->node, t->node);
+  u->started_us = pawl_decision_now(d);
+  d->plan.look = PAWL_LOOK_UNDOS;
+}
+
 /* ---- the end ---- */
+
+static int find_token(pawl_decision *d, int64_t no) {
+  for (int k = 0; k < d->plan.state.tokens.n; k++)
+    if (no && pawl_tok(d, k)->no == no && pawl_tok_live(d, k)) return k;
+  return -1;
+}
+
+/* Some could not be undone: its node is not passed, but by `on_error`. */
+static void fail_part(pawl_decision *d, int k, int64_t failed, int64_t all) {
+  pawl_error err;
+
+  pawl_said_clear(d->result);
+  d->result->no_retry = 1; /* what was tried so often is not tried again */
+  pawl_fail(&err, PAWL_SCRIPT,
+            "%" PRId64 " of %" PRId64 " steps could not be undone", failed,
+            all);
+  pawl_copy_text(err.raised, sizeof err.raised, "undo_failed");
+  pawl_error_hint(&err, "history says which, and why: type undo_failed");
+  pawl_fail_token(d, k, &err, 0);
+}
+
+/* The node that had it undone is through, and everything goes on. */
+static void finish_part(pawl_decision *d) {
+  const int64_t undone = undoing(d)->undone, failed = undoing(d)->failed;
+  const int own = find_token(d, undoing(d)->token);
+  const int k = find_token(d, undoing(d)->by);
+  const pawl_node *node = k < 0 ? NULL : pawl_tok_node(d, k);
+
+  if (own >= 0) {
+    pawl_tok(d, own)->state = PAWL_TOKEN_CONSUMED;
+    pawl_tok(d, own)->changed = 1;
+  }
+  pawl_state_drop_undo(&d->plan.state);
+  pawl_look_again(d); /* what came meanwhile */
+  if (!node) return;  /* the store was edited: others go on */
+  d->plan.state.node = node->name;
+  if (d->def->busy_limit) d->plan.state.immediate++;
+  if (failed) {
+    fail_part(d, k, failed, undone + failed);
+  } else {
+    pawl_record *r = pawl_token_record(d, k, "compensated");
+    pawl_buf_addf(&r->output, "{\"undone\":%" PRId64 "}", undone);
+    r->has_output = 1;
+    d->plan.outcome = "done";
+    pawl_leave(d, k, node->next[0].to);
+  }
+  pawl_trace_step(d, node, 0, k);
+}
 
 static void finish(pawl_decision *d) {
   pawl_plan *p = &d->plan;
   pawl_compensation *u = undoing(d);
 
+  if (u->by) {
+    finish_part(d);
+    return;
+  }
   u->status =
       u->failed ? PAWL_UNDO_COMPLETED_WITH_ERRORS : PAWL_UNDO_COMPLETED;
   u->completed_us = pawl_decision_now(d);
@@ -110,6 +182,7 @@ static void wait_for_load(pawl_decision *d, pawl_look look) {
 
 static int stands(pawl_decision *d) {
   int k = -1;
+  if (undoing(d)->by) return find_token(d, undoing(d)->token);
   for (int i = 0; i < d->plan.state.tokens.n; i++)
     if (pawl_tok_live(d, i)) k = i;
   return k;
@@ -129,6 +202,7 @@ static void stand_next(pawl_decision *d) {
   k = stands(d);
   if (k < 0) k = pawl_token_new(d, -1);
   if (k < 0) return;
+  if (undoing(d)->by) undoing(d)->token = pawl_tok(d, k)->no;
   const char *before = p->state.node;
   pawl_arrive(d, k, pawl_world_name(d->world, step, "node", &p->failed));
   p->state.previous = before; /* a new token comes from nowhere */
@@ -148,11 +222,12 @@ static void make_plan(pawl_decision *d) {
   pawl_compensation *u = undoing(d);
 
   assert(!d->naloft);
-  for (int k = 0; k < d->plan.state.tokens.n; k++)
+  for (int k = 0; k < d->plan.state.tokens.n && !u->by; k++)
     drop_token(d, k); /* whose handler waited as its process died */
   u->status = PAWL_UNDO_RUNNING;
   u->since = u->below = pawl_record_seq(d) + 1;
   u->planned = d->undo_total;
+  u->again = d->undo_again;
   u->undone = u->failed = 0;
   pawl_buf_copy(&u->transfers, &d->undo_transfers);
   d->plan.resets = 1;

@@ -261,6 +261,8 @@ static void run_token(pawl_decision *d, int k) {
   d->plan.state.node = node->name;
   if (node->kind == PAWL_KIND_STEP)
     pawl_step_enter(d, k, (int)(node - d->def->nodes));
+  else if (node->kind == PAWL_KIND_UNDO)
+    pawl_undo_begin_part(d, k);
   else
     run_routing(d, k, "routed");
 }
@@ -301,12 +303,15 @@ static int64_t next_look(pawl_decision *d) {
   for (int k = 0; k < p->state.tokens.n; k++) {
     const pawl_token *t = &p->state.tokens.at[k];
     if (!pawl_token_is_live(t->state) || pawl_is_aloft(d, t)) continue;
+    if (pawl_is_undoing_part(d) && t->no != p->state.undo.token) continue;
     if (is_due(d, t) || pawl_token_asks_now(t)) return 0;
     if (t->due_us && t->due_us < soonest) soonest = t->due_us;
   }
   if (!p->state.visit && p->state.begin_us > pawl_decision_now(d))
     return p->state.begin_us;
-  if (!pawl_tokens_live(&p->state.tokens) && !d->naloft)
+  if (d->naloft) return soonest;
+  if (!pawl_tokens_live(&p->state.tokens) ||
+      (pawl_is_undoing_part(d) && !p->state.undo.token))
     return 0; /* it is to begin, or undo */
   return soonest;
 }
@@ -550,7 +555,7 @@ static void decide(pawl_decision *d) {
   else if (!d->def)
     leave_unknown(d);
   else if (pawl_is_undoing(d))
-    pawl_undo_run(d);
+    pawl_undo_run(d), settle_after(d);
   else if (d->state.deadline_us &&
            pawl_decision_now(d) >= d->state.deadline_us)
     plan_deadline(d);
@@ -628,17 +633,22 @@ static void give_up(pawl_decision *d, int k, const pawl_error *err) {
 static void undo_returned(pawl_decision *d, int k, pawl_code rc,
                           pawl_error *err) {
   const pawl_node *node = k < 0 ? NULL : pawl_tok_node(d, k);
+  const int goes_on = pawl_is_undoing_part(d);
+
   if (rc == PAWL_OK && node) rc = pawl_check_timeout(d, node, err);
   pawl_undo_returned(d, rc, err, d->began_us);
+  settle_after(d);
   finish_plan(d);
+  if (goes_on && (pawl_letters_cancel(d) || d->plan.after == PAWL_AFTER_END))
+    pawl_decide_hear(d);
 }
 
 /* A step's, whose token is at k. */
 static void step_returned(pawl_decision *d, int k, pawl_code rc,
                           pawl_error *err) {
   const int at = (int)(pawl_tok_node(d, k) - d->def->nodes);
-  const int is_cancelled =
-      !pawl_is_undoing(d) && pawl_letters_cancel(d) != NULL;
+  const int is_late = pawl_is_undoing(d) && !pawl_is_undoing_part(d);
+  const int is_cancelled = !is_late && pawl_letters_cancel(d) != NULL;
 
   if (is_cancelled && rc != PAWL_OK) {
     give_up(d, k, err);
@@ -646,7 +656,7 @@ static void step_returned(pawl_decision *d, int k, pawl_code rc,
   }
   if (rc == PAWL_OK) rc = pawl_check_timeout(d, &d->def->nodes[at], err);
   pawl_step_returned(d, k, at, rc, err);
-  if (!pawl_is_undoing(d)) pawl_joins_race(d);
+  if (!is_late) pawl_joins_race(d);
   settle_after(d);
   finish_plan(d);
   /* letters that were read while it waited: an ending must answer them */

@@ -158,6 +158,7 @@ struct pawl_decision {
   int undo_last; /* none is older than the page's */
   int64_t undo_total; /* of the whole plan, as counted when it was made */
   int undo_gone;      /* history was trimmed: nobody knows the whole plan */
+  int64_t undo_again; /* as the record has it: pawl_compensation */
   int64_t undo_seq;   /* the step that the next ones belong to; 0: none */
   pawl_buf undo_output, undo_data; /* JSON: its own, and its token's */
   const char *undo_branch;         /* its token's */
@@ -257,7 +258,12 @@ static inline int pawl_is_undoing(const pawl_decision *d) {
   return d->plan.state.undo.status == PAWL_UNDO_PLANNING ||
          d->plan.state.undo.status == PAWL_UNDO_RUNNING;
 }
-/* Nothing of it goes on any more: it ends, or what was done is undone. */
+/* By a node, and then it goes on: meanwhile all others stand still, and what
+ * comes for them lies where it is. */
+static inline int pawl_is_undoing_part(const pawl_decision *d) {
+  return pawl_is_undoing(d) && d->plan.state.undo.by;
+}
+/* Nothing of it goes on now: it ends, or what was done is undone. */
 static inline int pawl_is_over(const pawl_decision *d) {
   return d->plan.after == PAWL_AFTER_END || pawl_is_undoing(d);
 }

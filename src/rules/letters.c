@@ -158,16 +158,18 @@ static void note_deletion(pawl_decision *d, const pawl_letter *l,
 }
 
 void pawl_letter_cancel(pawl_decision *d, const pawl_letter *l) {
+  const int ends = pawl_is_undoing(d) && !pawl_is_undoing_part(d);
+
   if (is_last_wish(l)) note_deletion(d, l, (pawl_str){NULL, 0});
   if (pawl_letter_is(l, "kill"))
     end_cancelled(d, l, "killed", NULL, 0);
-  else if (pawl_is_undoing(d) && is_last_wish(l))
+  else if (ends && is_last_wish(l))
     record(d, l, "deletion"); /* once that is through */
-  else if (pawl_is_undoing(d) && is_from_parent(l))
+  else if (ends && is_from_parent(l))
     return; /* it ends as that wishes, and may be told so twice */
   else if (pawl_letter_is(l, "event"))
     end_cancelled(d, l, "cancelled", "event", !d->def || d->def->compensate);
-  else if (pawl_is_undoing(d))
+  else if (ends)
     refuse(d, l, "it is being undone already; `kill` ends it at once");
   else
     end_cancelled(d, l, "cancelled", NULL,
@@ -857,6 +859,7 @@ static int take(pawl_decision *d, pawl_letter *l) {
   if (d->turn == PAWL_TURN_LETTERS || !d->def ||
       d->plan.state.status == PAWL_STATUS_SUSPENDED || pawl_stays_ended(d))
     return 0;
+  if (pawl_is_undoing_part(d)) return 0; /* it lies there until that is done */
   times_before(d, l);
   if (d->plan.after == PAWL_AFTER_END) return 0;
   if (pawl_letter_is(l, "event")) return event(d, l);

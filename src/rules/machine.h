@@ -427,6 +427,9 @@ void pawl_stopped_transfer(pawl_decision *d, const pawl_crossing *c);
 /* Everything that stands is dropped; what was done is undone from the next
  * decision on, and then the instance ends with `status`. */
 void pawl_undo_begin(pawl_decision *d, pawl_standing status);
+/* Token k stands at a node that has a part of it undone, from the next decision
+ * on, and goes on then. */
+void pawl_undo_begin_part(pawl_decision *d, int k);
 /* The instance ends while it is being undone: the record says so. */
 void pawl_undo_stop(pawl_decision *d);
 /* Undoes the next one. */

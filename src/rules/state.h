@@ -59,12 +59,19 @@ typedef enum pawl_undo_status {
 /* clang-format off */
 #define PAWL_UNDO_MEMBERS(X, of)                                             \
   X(NUMBER, of status)       /* pawl_undo_status */                          \
-  X(NUMBER, of end)          /* pawl_standing: how the instance ends then */   \
+  X(NUMBER, of end)          /* pawl_standing: how the instance ends then; 0 \
+                                where it goes on */                          \
+  X(NUMBER, of by)           /* the token whose node has it undone; 0: the   \
+                                instance ends by it */                       \
+  X(NUMBER, of token)        /* that which stands at what is undone, where   \
+                                others stand as well; 0: none yet */         \
   X(NUMBER, of started_us)                                                   \
   X(NUMBER, of completed_us) /* 0: it has not ended */                       \
   X(NUMBER, of since)        /* what becomes of it stands in history from    \
                                 that row on; 0: it is not planned yet */     \
   X(NUMBER, of below)        /* steps before that row are left */            \
+  X(NUMBER, of again)        /* no row behind that one tells of what had     \
+                                been undone before; 0: none does */          \
   X(NUMBER, of planned)                                                      \
   X(NUMBER, of undone)                                                       \
   X(NUMBER, of failed)                                                       \

@@ -72,7 +72,10 @@ void pawl_compensation_write(const pawl_compensation *u, pawl_buf *out) {
   assert(u->status <= PAWL_UNDO_STOPPED);
   pawl_object_begin(&o, out);
   pawl_member_json(&o, "status", pawl_strz(undo_statuses[u->status]));
-  pawl_member_textz(&o, "end", pawl_status_name((pawl_standing)u->end));
+  if (!u->by)
+    pawl_member_textz(&o, "end", pawl_status_name((pawl_standing)u->end));
+  if (u->by) pawl_member_int(&o, "by", u->by);
+  if (u->token) pawl_member_int(&o, "token", u->token);
   if (u->attempt) pawl_member_int(&o, "attempt", u->attempt);
   add_json(&o, "error", &u->error);
   add_json(&o, "output", &u->output);
@@ -81,6 +84,7 @@ void pawl_compensation_write(const pawl_compensation *u, pawl_buf *out) {
   if (u->since) {
     pawl_member_int(&o, "since", u->since);
     pawl_member_int(&o, "below", u->below);
+    if (u->again) pawl_member_int(&o, "again", u->again);
     pawl_member_int(&o, "planned", u->planned);
     pawl_member_int(&o, "undone", u->undone);
     pawl_member_int(&o, "undo_failed", u->failed);
@@ -112,10 +116,11 @@ void pawl_compensation_read(pawl_str json, pawl_state *s) {
   if (!pawl_json_get(json, "status", &value)) return;
   for (int i = PAWL_UNDO_PLANNING; i <= PAWL_UNDO_STOPPED; i++)
     if (pawl_str_eqz(value, undo_statuses[i])) u->status = i;
-  u->end =
-      pawl_json_get(json, "end", &value) && pawl_str_eqz(value, "\"failed\"")
-          ? PAWL_STATUS_FAILED
-          : PAWL_STATUS_CANCELLED;
+  if (pawl_json_get(json, "end", &value))
+    u->end = pawl_str_eqz(value, "\"failed\"") ? PAWL_STATUS_FAILED
+                                               : PAWL_STATUS_CANCELLED;
+  u->by = pawl_json_get_int(json, "by", 0);
+  u->token = pawl_json_get_int(json, "token", 0);
   u->attempt = pawl_json_get_int(json, "attempt", 0);
   read_json(json, "error", &u->error);
   read_json(json, "output", &u->output);
@@ -123,6 +128,7 @@ void pawl_compensation_read(pawl_str json, pawl_state *s) {
   u->started_us = read_time(json, "started_at");
   u->since = pawl_json_get_int(json, "since", 0);
   u->below = pawl_json_get_int(json, "below", 0);
+  u->again = pawl_json_get_int(json, "again", 0);
   u->planned = pawl_json_get_int(json, "planned", 0);
   u->undone = pawl_json_get_int(json, "undone", 0);
   u->failed = pawl_json_get_int(json, "undo_failed", 0);

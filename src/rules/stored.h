@@ -8,6 +8,8 @@
  *                 {"status":"running",...,"since":12,"below":8,"planned":7,
  *                  "undone":2,"undo_failed":1,"transfers":[5]}
  *                 {"status":"completed",...,"completed_at":"..."}
+ *                 {"status":"running","by":1,"token":4,"node":"give_back",...}:
+ *                 token 1, at that node, has it undone and goes on
  *
  *   parent_place  {"node":"pay","token":3,"visit":7,"index":0,"end":"cancel"}
  *                 the token that waits for it; the index of an each's item;

@@ -545,7 +545,10 @@ function Transaction:query(sql, ...) end
 --- order of undoing; while it is "planning" there are none.
 ---@class pawl.Compensation
 ---@field status "planning"|"running"|"completed"|"completed_with_errors"|"stopped"
----@field end "failed"|"cancelled"  how the instance ends
+---@field end? "failed"|"cancelled"  how the instance ends
+---@field by? integer        where it goes on: the token whose node, `node`, has
+---                          it undone
+---@field token? integer     and that which stands at what is undone next
 ---@field error? table
 ---@field node? string      where it stood when that began
 ---@field started_at string

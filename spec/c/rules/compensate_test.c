@@ -117,10 +117,68 @@ static void without_anything_loaded_it_waits_for_it(void) {
   kit_close(&k);
 }
 
+/* ---- by a node ---- */
+
+static void open_part(kit *k) {
+  kit_open(k,
+           "'start':'a','nodes':["
+           "{'name':'a','kind':'step','run':true,'undo':true,'next':'b'},"
+           "{'name':'b','kind':'step','run':true,'undo':true,"
+           "'retry':{'max':1},'next':'back'},"
+           "{'name':'back','kind':'undo','next':'z',"
+           "'on_error':{'undo_failed':'c'}},"
+           "{'name':'c','kind':'step','run':true,'next':'z'}," KIT_FINISH "]");
+  for (int i = 0; i < 3; i++) kit_step(k); /* a, b, and back begins */
+}
+
+static void a_node_has_it_undone_and_goes_on(void) {
+  kit k;
+  open_part(&k);
+  CHECK_INT(k.d.plan.look, PAWL_LOOK_UNDOS);
+  check_record(&k, "'status':'planning','by':1");
+  go_on(&k);
+  CHECK_BUF(k.asked, "a.run, b.run, b.undo, a.undo, ");
+  CHECK_BUF(k.history,
+            "step a, step b, undone b, undone a, compensated back, ");
+  CHECK_STATUS(&k, "completed");
+  CHECK_INT(k.d.state.undo.status, PAWL_UNDO_NONE);
+  kit_close(&k);
+}
+
+static void a_node_fails_by_what_cannot_be_undone(void) {
+  kit k;
+  open_part(&k);
+  kit_says(&k, "b", PAWL_HANDLER_UNDO, "!stuck.");
+  go_on(&k);
+  CHECK_BUF(k.history,
+            "step a, step b, undo_failed b, undone a, failed back, step c, ");
+  CHECK_STATUS(&k, "completed");
+  kit_close(&k);
+}
+
+static void to_cancel_ends_what_a_node_undoes(void) {
+  kit k;
+  open_part(&k);
+  load_undo(&k);
+  kit_step(&k); /* the plan is made */
+  check_record(&k, "'planned':2");
+  kit_letter(&k, "cancel", "{}");
+  load_undo(&k);
+  kit_step(&k);
+  check_record(&k, "'status':'planning','end':'cancelled'");
+  go_on(&k);
+  CHECK_STATUS(&k, "cancelled");
+  check_record(&k, "'undone':2");
+  kit_close(&k);
+}
+
 TEST_PART(compensate_test) {
   the_newest_is_undone_first();
   one_that_cannot_be_undone_is_passed();
   without_memory_it_is_undone_later();
   to_kill_ends_it_at_once();
   without_anything_loaded_it_waits_for_it();
+  a_node_has_it_undone_and_goes_on();
+  a_node_fails_by_what_cannot_be_undone();
+  to_cancel_ends_what_a_node_undoes();
 }

@@ -100,8 +100,10 @@ static pawl_code add_undo_plan(pawl_engine *e, const undoing *u, pawl_buf *out,
                       .shard = u->shard,
                       .id = u->id,
                       .below = u->since,
+                      .from = INT64_MAX,
                       .max = MAX_UNDOS,
                       .list = out};
+  pawl_buf by = {.alloc = &e->alloc};
   pawl_def *def = NULL;
   pawl_str moves;
   int own = 0;
@@ -111,8 +113,14 @@ static pawl_code add_undo_plan(pawl_engine *e, const undoing *u, pawl_buf *out,
   w.def = def;
   if (pawl_json_get(u->row.compensation, "transfers", &moves))
     TRY(pawl_renames_pick(e, u->shard, &u->id, moves, &renames, err));
+  if (pawl_json_get_int(u->row.compensation, "by", 0) &&
+      pawl_json_get_text(u->row.compensation, "node", &by))
+    w.by = pawl_buf_str(&by);
+  TRY(pawl_buf_check(&by, err));
   TRY(pawl_undo_walk_on(e, &w, MAX_UNDOS, err));
 out:
+  pawl_undo_walk_deinit(&w);
+  pawl_buf_deinit(&by);
   if (own) pawl_def_free(def);
   pawl_renames_deinit(e, &renames);
   return rc;

@@ -520,17 +520,20 @@ static pawl_code load_gone(pawl_engine *e, pawl_held *h, pawl_error *err) {
  * when it is their turn. */
 static pawl_code load_plan(pawl_engine *e, pawl_held *h, int whole,
                            pawl_error *err) {
+  const pawl_compensation *u = &h->d.state.undo;
   pawl_renames renames = {0};
   pawl_undo_walk w = {.def = h->d.def,
                       .renames = &renames,
                       .shard = h->shard,
                       .id = h->d.id,
                       .below = h->d.seq + 1,
+                      .from = INT64_MAX,
                       .max = UNDO_PAGE,
                       .list = &h->d.undo};
   pawl_code rc = PAWL_OK;
 
-  if (!whole) w.below = h->d.state.undo.below;
+  if (!whole) pawl_undo_walk_below(&w, u->below, u->again);
+  if (u->by) w.by = pawl_buf_str(&u->node);
   pawl_buf_clear(&h->d.undo);
   h->d.undo_last = 0;
   if (whole) TRY(load_gone(e, h, err));
@@ -541,7 +544,9 @@ static pawl_code load_plan(pawl_engine *e, pawl_held *h, int whole,
   TRY(pawl_buf_check(&h->d.undo, err));
   h->d.undo_last = w.over && w.n <= UNDO_PAGE;
   h->d.undo_total = w.n;
+  if (whole) h->d.undo_again = w.again;
 out:
+  pawl_undo_walk_deinit(&w);
   pawl_renames_deinit(e, &renames);
   return rc;
 }
