@@ -215,6 +215,7 @@ kit.describe("beside an undo node", function(backend)
     assert(engine:signal { name = "go", instance = id, data = 1 })
     assert(engine:run())
     assert.same({ "waiting" }, { (assert(engine:tokens(id)))[2].state })
+    assert.is_true(assert(engine:health()).sound)
     assert.equal("running", kit.status(engine, id))
     clock:advance "60s"
     assert(engine:run())

@@ -51,7 +51,8 @@ end
 --- What the store has beside waiting tokens. Rows of rules that cancel have no
 --- token.
 local function rows_of(stage)
-  local where = { wait = {}, task = {}, agenda = {}, leased = {} }
+  local where = { wait = {}, task = {}, agenda = {}, leased = {},
+    undoing = {} }
   local id = stage.backend.name == "sqlite" and "lower(hex(instance))"
     or "replace(instance::text, '-', '')"
   for _, row in ipairs(stage:sql("select " .. id .. " as id, token \
@@ -65,6 +66,10 @@ local function rows_of(stage)
   for _, row in ipairs(stage:sql("select " .. id .. " as id, (case when lease \
     is null then 0 else 1 end) as leased from pawl.agenda")) do
     where.agenda[row.id], where.leased[row.id] = true, row.leased == 1
+  end
+  for _, row in ipairs(stage:sql("select " .. id:gsub("instance", "id")
+    .. " as id from pawl.instance where compensation is not null")) do
+    where.undoing[row.id] = where.agenda[row.id]
   end
   return where
 end
@@ -262,7 +267,8 @@ function holds.alive(stage)
       broken("no token is lost", "%s is %s and stands nowhere",
         short(one.id), one.status)
     end
-    if one.status ~= "suspended" and not rows.leased[id] and #tokens > 0 then
+    if one.status ~= "suspended" and not rows.leased[id] and #tokens > 0
+      and not rows.undoing[id] then -- what comes meanwhile lies there
       check_seen(stage, one, tokens, news)
     end
     for _, token in ipairs(tokens) do

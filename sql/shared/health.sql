@@ -44,7 +44,8 @@ select a.instance, a.workflow, a.executor_group,
 --       @shards integer, @now time?, @max integer
 -- rows: instance uuid, node text, wrong text
 -- A page of a workflow's instances that live, in the order of ids. What is due
--- or held will be looked at, and what is suspended need not be. Of all others:
+-- or held will be looked at, and what is suspended need not be; what undoes a
+-- part of what it did leaves all else until then. Of all others:
 -- what could move them, and nobody has looked at it, and the node of the token
 -- that it would move. What was kept a moment ago may be under way.
 -- With `offset 0` the planner asks about each, and does not make a list of
@@ -85,6 +86,7 @@ select f.instance,
        case
          when a.is_due or i.deleted_at is not null
               or i.status = 'suspended' then null
+         when a.due_at is not null and i.compensation is not null then null
          when a.due_at is null and i.status = 'running'
               then 'run ' || coalesce((
                 select cast(t.no as text) from pawl.token t
