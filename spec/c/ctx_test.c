@@ -30,12 +30,16 @@ static void variables_are_taken_when_they_changed(engine *e) {
 static void a_handler_sees_its_call(engine *e) {
   e->call.input = pawl_strz("{\"price\":3}");
   e->call.tenant = pawl_strz("acme");
+  e->call.group = pawl_strz("fast");
+  e->call.executor = pawl_strz("0190-executor");
   passes(e,
          "assert(ctx.id == '0190-id' and ctx.workflow == 'test.flow')\n"
          "assert(ctx.version == 3 and ctx.node == 'a' and ctx.attempt == 2)\n"
          "assert(ctx.visit == 4 and ctx.token.no == 1)\n"
          "assert(ctx.progress.at == 2 and ctx.progress == ctx.progress)\n"
          "assert(ctx.tenant == 'acme' and ctx.correlation == nil)\n"
+         "assert(ctx.parent == nil and ctx.group == 'fast')\n"
+         "assert(ctx.executor == '0190-executor')\n"
          "assert(ctx.input.price == 3 and ctx.input == ctx.input)\n"
          "assert(ctx.now() == 1764000000.5)\n"
          "assert(ctx.idempotency_key() == '0190-id/1/4')\n"

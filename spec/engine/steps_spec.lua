@@ -12,7 +12,8 @@ kit.describe("a step", function(backend)
         id = ctx.id, workflow = ctx.workflow, version = ctx.version,
         node = ctx.node, attempt = ctx.attempt, tenant = ctx.tenant,
         correlation = ctx.correlation, input = ctx.input,
-        vars = next(ctx.vars), now = ctx.now(),
+        vars = next(ctx.vars), now = ctx.now(), parent = ctx.parent,
+        group = ctx.group, executor = ctx.executor,
       }
     end)))
     local id = assert(engine:start("t.one", { n = 1 },
@@ -21,7 +22,8 @@ kit.describe("a step", function(backend)
     assert.same({
       id = id, workflow = "t.one", version = 1, node = "a", attempt = 1,
       tenant = "acme", correlation = "c-7", input = { n = 1 },
-      now = clock:now(),
+      now = clock:now(), group = "default",
+      executor = engine.executors:list()[1].id,
     }, seen)
   end)
 

@@ -397,7 +397,7 @@ function draw_chain(pen, to, most)
   return to
 end
 
---- Where nothing can be undone a step stands in its place.
+--- What they undo, when all nodes are drawn.
 local function settle_undos(flow, random)
   local able, forks = {}, {}
   for _, node in ipairs(flow.nodes) do
@@ -405,9 +405,7 @@ local function settle_undos(flow, random)
     if node.kind == "fork" then forks[#forks + 1] = node.name end
   end
   for _, node in ipairs(flow.nodes) do
-    if node.kind == "undo" and #able == 0 then
-      node.kind, node.errors = "step", nil
-    elseif node.kind == "undo" and random:chance(50) then
+    if node.kind == "undo" and #able > 0 and random:chance(50) then
       node.of = { random:pick(able) }
       if #forks > 0 and random:chance(40) then
         node.of[2] = random:pick(forks)
@@ -455,9 +453,6 @@ local function keep_short(flow)
   flow.options.keep_history = 100
   for _, node in ipairs(flow.nodes) do
     node.undo, node.undo_fails, node.undo_awaits = nil, nil, nil
-    if node.kind == "undo" then
-      node.kind, node.errors, node.of = "step", nil, nil
-    end
   end
   graphs.prune(flow)
 end
@@ -513,6 +508,28 @@ function graphs.with_boundaries(flow)
   return nodes
 end
 
+--- Undo nodes name what there is still; where nothing can be undone a step
+--- stands in their place. true: what one of them led to may be left alone.
+local function mend_undos(flow)
+  local nodes, is_able, changed = graphs.by_name(flow), false, false
+  for _, node in ipairs(flow.nodes) do is_able = is_able or node.undo end
+  for _, node in ipairs(flow.nodes) do
+    local of = node.of or {}
+    for i = #of, 1, -1 do
+      local one = nodes[of[i]]
+      if not one or not (one.undo or one.kind == "fork") then
+        table.remove(of, i)
+      end
+    end
+    if #of == 0 then node.of = nil end
+    if node.kind == "undo" and not is_able then
+      changed = changed or node.errors ~= nil
+      node.kind, node.errors = "step", nil
+    end
+  end
+  return changed
+end
+
 --- Takes out what nothing leads to.
 function graphs.prune(flow)
   local nodes, reached, left = graphs.by_name(flow), {}, { flow.start }
@@ -529,6 +546,7 @@ function graphs.prune(flow)
   for i = #flow.nodes, 1, -1 do
     if not reached[flow.nodes[i].name] then table.remove(flow.nodes, i) end
   end
+  if mend_undos(flow) then graphs.prune(flow) end
 end
 
 ---- writing it down ---------------------------------------------------------
@@ -547,6 +565,8 @@ function render.step(node, code)
     put('    ctx.emit("t.ran", { node = ctx.node })')
     put('    ctx.note("ran", { no = "result" })')
     put('    ctx.signal { name = "t.ran", key = ctx.id, data = 1 }')
+    put("    if ctx.parent then\n      ctx.signal { name = %q, "
+      .. "instance = ctx.parent, data = { n = 2 } }\n    end", EVENTS[3])
     put('    ctx.publish("ran", { ctx.node, ctx.vars.%s })', node.name)
     put("    if ctx.event then ctx.answer(ctx.node) end")
   end

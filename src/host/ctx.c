@@ -98,9 +98,12 @@ READS(attempt, lua_pushinteger(L, call->attempt))
 READS(correlation, push_str(L, call->correlation))
 READS(error, push_value(L, call->error))
 READS(event, push_value(L, call->event))
+READS(executor, push_str(L, call->executor))
+READS(group, push_str(L, call->group))
 READS(id, lua_pushstring(L, call->id))
 READS(input, push_value(L, call->input))
 READS(node, lua_pushstring(L, call->node))
+READS(parent, push_str(L, call->parent))
 READS(tenant, push_str(L, call->tenant))
 READS(vars, pawl_ctx_push_decoded(L, call->vars))
 READS(version, lua_pushinteger(L, call->version))
@@ -128,10 +131,13 @@ static int ctx_attrs(lua_State *L, pawl_run *run) {
   X(correlation, FIELD)                                                     \
   X(error, VALUE)                                                           \
   X(event, VALUE)                                                           \
+  X(executor, FIELD)                                                        \
+  X(group, FIELD)                                                           \
   X(id, FIELD)                                                              \
   X(input, VALUE)                                                           \
   X(node, FIELD)                                                            \
   X(output, VALUE)                                                          \
+  X(parent, FIELD)                                                          \
   X(tenant, FIELD)                                                          \
   X(token, VALUE)                                                           \
   X(vars, VALUE)                                                            \

@@ -200,6 +200,8 @@ typedef struct pawl_services {
   X(output) /* UNDO: JSON; at NULL: nil */                  \
   X(error)  /* JSON: what led here; at NULL: nil */         \
   X(tenant) X(correlation) /* at NULL: nil */               \
+  X(parent)                /* an id; at NULL: nil */        \
+  X(executor) X(group)     /* an id, and its group's name */ \
   X(vars) X(input)         /* JSON; vars an object */
 /* clang-format on */
 

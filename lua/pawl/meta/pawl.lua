@@ -1906,6 +1906,9 @@ function Engine:close() end
 ---@field event? pawl.Event       what the last wait took
 ---@field tenant? string
 ---@field correlation? string
+---@field parent? string          the instance that has started it, if one has
+---@field executor string         who runs this handler, as `pawl executors` lists
+---@field group string            its group: "default" where none was given
 ---@field output table<string, any>  by a node's name, what that gave when it
 ---                               was passed last. In undo: what is taken back
 ---@field error? pawl.Caught      what has failed, where an `on_error` has led, and
