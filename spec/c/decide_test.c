@@ -46,14 +46,13 @@ typedef struct aloft {
 typedef struct world {
   uint64_t seed;
   aloft aloft[ALOFT_MAX];
-  int is_back; /* one of them has ended by this decision */
   int64_t now, refusals;
   pawl_idgen ids;
   pawl_said result;
   pawl_alloc alloc;
   char *names[256];
   int nnames;
-  int calm;           /* nothing fails, and everything is answered */
+  int calm; /* nothing fails, and everything is answered */
   pawl_world face;
 } world;
 
@@ -924,8 +923,6 @@ static void check_undoing(const pawl_decision *d) {
   const pawl_state *to = &d->plan.state;
 
   if (!d->state.undo.by || d->state.undo.by != to->undo.by) return;
-  /* who is back from before it was planned goes on */
-  if (((world *)d->world->ud)->is_back) return;
   for (int k = 0; k < d->state.tokens.n; k++) {
     const pawl_token *t = &d->state.tokens.at[k], *now = &to->tokens.at[k];
     CHECK_INT(t->no, now->no);
@@ -1032,9 +1029,7 @@ static void store(story *s) {
 static int decide(story *s) {
   pawl_decision *d = &s->d;
   const int naloft = d->naloft;
-  s->w.is_back = 0;
-  d->turn =
-      !naloft && rarely(&s->w, 12) ? PAWL_TURN_LETTERS : PAWL_TURN_WHOLE;
+  d->turn = !naloft && rarely(&s->w, 12) ? PAWL_TURN_LETTERS : PAWL_TURN_WHOLE;
   uint64_t chance = s->w.seed, once;
 
   d->running_token = 0;
@@ -1094,7 +1089,6 @@ static void come_back(story *s) {
 
   s->w.aloft[i] = s->w.aloft[--d->naloft];
   s->w.aloft[d->naloft] = a; /* its buffer stays */
-  s->w.is_back = a.handler == PAWL_HANDLER_RUN;
   d->turn = PAWL_TURN_WHOLE;
   const pawl_str base = pawl_buf_str(&a.base);
   pawl_said_clear(&s->w.result);

@@ -377,6 +377,39 @@ kit.describe("an instance that fails beside a handler that waits",
     end)
   end)
 
+kit.describe("a node that undoes beside a handler that waits", function(backend)
+  it("begins once that is back, and then undoes it, too", function()
+    local engine, clock = backend.fresh()
+    local log = {}
+    local flow = workflow()
+    flow:fork("f", { next = { "a", "b", "c" } })
+    flow:step("a", { next = "j", timeout = "1h",
+      run = function(ctx)
+        ctx.await(60)
+        log[#log + 1] = "a"
+      end,
+      undo = function() log[#log + 1] = "undo a" end })
+    flow:timer("b", { after = 10, next = "back" })
+    flow:undo("back", { next = "j" })
+    flow:timer("c", { after = 20, next = "d" })
+    flow:step("d", { next = "j",
+      run = function() log[#log + 1] = "d" end })
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.beside")
+    for _ = 1, 5 do
+      assert(engine:run())
+      clock:advance(10)
+    end
+    assert.same({}, log) -- nothing begins meanwhile
+    clock:advance(10)
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.same({ "a", "undo a", "d" }, log)
+  end)
+end)
+
 kit.describe("an instance that is cancelled beside handlers that wait",
   function(backend)
     it("tells each, and undoes what those did that went on", function()

@@ -209,6 +209,7 @@ static void resolve(pawl_def *d) {
       node->on_error[k].to = find_node(d, node->on_error[k].target);
     if (node->branch_name) node->branch = find_node(d, node->branch_name);
     d->has_conditions |= node->has_condition;
+    d->has_undo_nodes |= node->kind == PAWL_KIND_UNDO;
   }
 }
 

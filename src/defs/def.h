@@ -243,6 +243,7 @@ typedef struct pawl_def {
                       events move, or cancel_on */
   int has_boundaries;
   int has_conditions; /* waits for one */
+  int has_undo_nodes;
   pawl_event_rule *triggers, *cancel_on;
   int ntriggers, ncancel_on;
   unsigned char *meets; /* a row of nnodes bits for each join: pawl_def_meets;

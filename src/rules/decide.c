@@ -254,6 +254,12 @@ static int is_due(const pawl_decision *d, const pawl_token *t) {
          !pawl_is_aloft(d, t);
 }
 
+/* Not while handlers wait, which may have done what it is to undo: no others
+ * begin until they are back (pawl_decide_beside). */
+static void begin_undo(pawl_decision *d, int k) {
+  if (!d->naloft) pawl_undo_begin_part(d, k);
+}
+
 static void run_token(pawl_decision *d, int k) {
   const pawl_node *node = pawl_tok_node(d, k);
 
@@ -262,7 +268,7 @@ static void run_token(pawl_decision *d, int k) {
   if (node->kind == PAWL_KIND_STEP)
     pawl_step_enter(d, k, (int)(node - d->def->nodes));
   else if (node->kind == PAWL_KIND_UNDO)
-    pawl_undo_begin_part(d, k);
+    begin_undo(d, k);
   else
     run_routing(d, k, "routed");
 }
@@ -647,7 +653,7 @@ static void undo_returned(pawl_decision *d, int k, pawl_code rc,
 static void step_returned(pawl_decision *d, int k, pawl_code rc,
                           pawl_error *err) {
   const int at = (int)(pawl_tok_node(d, k) - d->def->nodes);
-  const int is_late = pawl_is_undoing(d) && !pawl_is_undoing_part(d);
+  const int is_late = pawl_is_undoing(d);
   const int is_cancelled = !is_late && pawl_letters_cancel(d) != NULL;
 
   if (is_cancelled && rc != PAWL_OK) {
@@ -683,9 +689,22 @@ void pawl_decide_returned(pawl_decision *d, pawl_handler handler,
   step_returned(d, k, rc, err);
 }
 
+/* Stands somebody where what was done is to be undone? */
+static int undo_waits(const pawl_decision *d) {
+  if (!d->def->has_undo_nodes) return 0;
+  for (int k = 0; k < d->state.tokens.n; k++) {
+    const pawl_token *t = &d->state.tokens.at[k];
+    const int at =
+        t->node ? pawl_def_node(d->def, t->node, strlen(t->node)) : -1;
+    if (at >= 0 && d->def->nodes[at].kind == PAWL_KIND_UNDO && is_due(d, t))
+      return 1;
+  }
+  return 0;
+}
+
 int pawl_decide_beside(const pawl_decision *d) {
   if (!d->state.visit || d->state.undo.status ||
-      d->state.status == PAWL_STATUS_SUSPENDED ||
+      d->state.status == PAWL_STATUS_SUSPENDED || undo_waits(d) ||
       (d->state.deadline_us && pawl_decision_now(d) >= d->state.deadline_us))
     return 0;
   return pawl_letters_ask_nothing(d) && !pawl_letters_cancel(d);

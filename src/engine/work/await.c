@@ -88,8 +88,7 @@ static int64_t deadline_of(const pawl_flight *f) {
 
 /* Its instance is to end, and undoes what was done. */
 static int is_ending(const pawl_held *h) {
-  const pawl_compensation *u = &h->d.state.undo;
-  return (u->status && !u->by) || pawl_letters_cancel(&h->d);
+  return h->d.state.undo.status || pawl_letters_cancel(&h->d);
 }
 
 /* Why it may not wait any longer. 0: it may. */

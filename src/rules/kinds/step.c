@@ -1,5 +1,7 @@
 /* Steps: a handler runs, and what it gave, or why it failed, follows. */
 
+#include <assert.h>
+
 #include "../../base/nearest.h"
 #include "../machine.h"
 
@@ -67,6 +69,7 @@ static void end_late(pawl_decision *d, int k, const pawl_error *failed) {
   pawl_tok(d, k)->state = PAWL_TOKEN_DROPPED;
   pawl_tok(d, k)->due_us = 0;
   pawl_tok(d, k)->changed = 1;
+  d->plan.look = PAWL_LOOK_UNDOS;
 }
 
 /* What a step's handler gave, or why it failed, becomes part of the plan. */
@@ -85,8 +88,8 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
   if (rc == PAWL_OK) rc = pawl_output_joins(d, node, err);
   if (rc == PAWL_OK) rc = pawl_vars_merge(d, err);
   if (rc == PAWL_OK) rc = pawl_spend_effects(d, err);
-  if (pawl_is_undoing(d)) d->plan.look = PAWL_LOOK_UNDOS;
-  if (pawl_is_undoing(d) && !pawl_is_undoing_part(d)) {
+  assert(!pawl_is_undoing_part(d));
+  if (pawl_is_undoing(d)) {
     end_late(d, k, rc == PAWL_OK ? NULL : err);
   } else if (rc != PAWL_OK) {
     pawl_fail_token(d, k, err, d->began_us);
