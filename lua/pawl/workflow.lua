@@ -154,6 +154,7 @@ local WORKFLOW = {
   deadline = shape.limit,
   busy_limit = shape.count,
   compensate = shape.boolean,
+  endless = shape.boolean,
   retain = is_retain,
   keep_history = is_keep_history,
   durability = shape.durability,
@@ -308,6 +309,7 @@ function mt.definition(object)
     deadline = options.deadline,
     busy_limit = options.busy_limit,
     compensate = options.compensate,
+    endless = options.endless,
     retain = options.retain,
     keep_history = options.keep_history,
     durability = options.durability,
@@ -380,6 +382,7 @@ end
 ---@field deadline? number|string     from the start; then it fails
 ---@field busy_limit? integer         immediate steps in a row
 ---@field compensate? boolean         on failure and cancel; default true
+---@field endless? boolean            it need not lead to a finish
 ---@field retain? number|string|pawl.Retain  how long an instance is kept when
 ---                                   it has ended; default: the engine's
 ---@field keep_history? integer       rows of history that stay, 100 or more, of

@@ -301,7 +301,8 @@ static void graphs_that_make_no_sense_are_refused_by_the_check(void) {
              "\"next\":{\"x\":\"z\",\"y\":\"b\"}},{\"name\":\"b\",\"kind\":"
              "\"step\",\"line\":3,\"run\":true,\"next\":\"b\"}," FINISH),
        "order.lua:3", "step \"b\": no way from it to a finish",
-       "lead one of its ways to a node made with :finish"},
+       "lead one of its ways to a node made with :finish, or give the workflow "
+       "endless = true"},
       {NODES("{\"name\":\"a\",\"kind\":\"choice\",\"line\":2,\"choose\":true,"
              "\"next\":{\"x\":\"z\",\"y\":\"b\"}},{\"name\":\"b\",\"kind\":"
              "\"choice\",\"line\":3,\"choose\":true,\"next\":{\"x\":\"a\","

@@ -409,6 +409,8 @@ describe("a workflow's settings", function()
       with { busy_limit = 0 })
     refuses("'compensate' of workflow \"c\" must be a boolean, not a string",
       nil, with { compensate = "no" })
+    refuses("'endless' of workflow \"c\" must be a boolean, not an integer",
+      nil, with { endless = 1 })
     local rows = "how many rows of history stay: keep_history = 1000"
     for _, n in ipairs { 0, 99, 1000001, -5 } do
       refuses("'keep_history' of workflow \"c\" must be from 100 to 1000000",

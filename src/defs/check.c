@@ -596,6 +596,8 @@ static int leads_to_marked(const walk *w, const pawl_node *node) {
 static pawl_code check_ends(walk *w, pawl_error *err) {
   const pawl_def *d = w->def;
   int grown = 1;
+
+  if (d->is_endless) return PAWL_OK;
   for (int i = 0; i < d->nnodes; i++)
     w->mark[i] = d->nodes[i].kind == PAWL_KIND_FINISH;
   while (grown) {
@@ -608,9 +610,11 @@ static pawl_code check_ends(walk *w, pawl_error *err) {
   for (int i = 0; i < d->nnodes; i++) {
     const pawl_node *node = &d->nodes[i];
     if (w->mark[i]) continue;
-    return pawl_refuse_node(d, node, err,
-                            "lead one of its ways to a node made with :finish",
-                            ": no way from it to a finish");
+    return pawl_refuse_node(
+        d, node, err,
+        "lead one of its ways to a node made with :finish, "
+        "or give the workflow endless = true",
+        ": no way from it to a finish");
   }
   return PAWL_OK;
 }

@@ -123,6 +123,7 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   MUST(pawl_reader_duration(r, graph, "deadline", 1, &d->deadline_us));
   MUST(pawl_reader_count(r, graph, "busy_limit", INT64_MAX, &d->busy_limit));
   MUST(pawl_reader_flag(r, graph, "compensate", &d->compensate));
+  MUST(pawl_reader_flag(r, graph, "endless", &d->is_endless));
   MUST(read_retain(r, graph));
   MUST(pawl_reader_int(
       r, graph, "keep_history", PAWL_LEAST_HISTORY, PAWL_MOST_HISTORY,

@@ -6,6 +6,7 @@
  *   {"code":"order.fulfil","version":1,"name":"...","description":"...",
  *    "start":"reserve","line":3,"deadline":2592000000000,"busy_limit":100000,
  *    "compensate":false,                        default true
+ *    "endless":true,                            no node need lead to a finish
  *    "input":{"price":"number",...},            as value/types.h has it
  *    "retain":{"archive":true,"keep_attributes":true,
  *              "completed":604800000000,"failed":...,"cancelled":...,
@@ -231,6 +232,7 @@ typedef struct pawl_def {
   int64_t deadline_us; /* from the start; -1: none */
   int64_t busy_limit;  /* immediate steps in a row; 0: none */
   int compensate;      /* when it fails */
+  int is_endless;      /* it need not come to an end */
   pawl_retain retain;
   int retains;          /* does it say so? */
   int64_t keep_history; /* rows of history that stay; 0: all */
