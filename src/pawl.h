@@ -55,8 +55,8 @@
  *          One that has no tenant sees all, and runs all. Events, waits, tasks
  *          and children have the tenant of their instance, or sender, and meet
  *          their own alone.
- * Inside   Handlers and callbacks (log, trace, clock, alloc, wake, publish, progress,
- *          functions of pawl_register) may call pawl_now, pawl_interrupt,
+ * Inside   Handlers and callbacks (log, trace, clock, alloc, wake, commit, publish,
+ *          progress, functions of pawl_register) may call pawl_now, pawl_interrupt,
  *          pawl_executor_id, pawl_is_new, pawl_count, pawl_memory, pawl_format
  *          and pawl_free of their own engine; every other call is PAWL_MISUSE there, and does nothing.
  *          Of another engine they may call anything.
@@ -378,6 +378,15 @@ typedef void (*pawl_trace_fn)(void *ud, const pawl_trace *trace);
  * until it has returned, and after that it is not called. */
 typedef void (*pawl_wake_fn)(void *ud);
 
+/* For tests of what a crash leaves: called before a transaction that may write
+ * is committed (is_done 0), and after (1). 0: it goes on. Else the engine is
+ * as good as killed there: its connection is dropped, what was not committed
+ * is undone by the store, what it holds stays leased to it, and every later
+ * call is PAWL_UNREACHABLE, or does nothing, until pawl_close. Another engine,
+ * on the same store, takes over as from any that died: once the lease has
+ * ended. */
+typedef int (*pawl_commit_fn)(void *ud, int is_done);
+
 struct lua_State;
 
 /* When commits reach the disk. A store is never damaged; what differs is what a
@@ -482,10 +491,12 @@ typedef struct pawl_config {
                               the allocator had: see pawl_memory; unlimited */
   pawl_wake_fn wake;        /* nobody is told */
   void *wake_ud;
-  int32_t sync_thread; /* 1: on SQLite a helper thread syncs what is
+  int32_t sync_thread;   /* 1: on SQLite a helper thread syncs what is
                                GROUPED, so that no tick waits for that. It calls
                                nothing of the host's, its allocator neither */
-  int32_t reserved;    /* not looked at: no field is named here later */
+  int32_t reserved;      /* not looked at: no field is named here later */
+  pawl_commit_fn commit; /* nobody is asked */
+  void *commit_ud;
 } pawl_config;
 #ifdef __cplusplus
 /* So that no compiler misses the other fields. */

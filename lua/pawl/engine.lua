@@ -133,6 +133,7 @@ local TRUST = { trust, wants = '"trusted", "limited", "isolated", or a table' }
 local open_shape = {
   trust = TRUST,
   clock = { "callable" }, log = { "callable" }, trace = { "callable" },
+  commit = { "callable" },
   host = { host, wants = "a table of functions by their names" },
   group = { "string" }, tenant = { "string" }, prefixes = { "prefixes" },
   schema = { "string" },

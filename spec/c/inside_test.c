@@ -1,5 +1,5 @@
-/* Every call of pawl.h from inside each callback: log, trace, clock, allocator, wake,
- * publish, progress, a function that is lent and its destroy; while the engine
+/* Every call of pawl.h from inside each callback: log, trace, clock, allocator,
+ * wake, commit, publish, progress, a function that is lent and its destroy; while the engine
  * works and while it is closed. Each is legal there or PAWL_MISUSE; none does
  * anything, and none is undefined (valgrind and the sanitizers see that). */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
@@ -22,14 +22,15 @@ typedef enum place {
   PUBLISH,
   PROGRESS,
   WAKE,
+  COMMIT,
   LENT,
   DESTROY,
   NPLACES
 } place;
 
-static const char *const NAMES[] = {"log",   "trace",   "clock",
-                                    "alloc", "publish", "progress",
-                                    "wake",  "lent",    "destroy"};
+static const char *const NAMES[] = {"log",     "trace",    "clock", "alloc",
+                                    "publish", "progress", "wake",  "commit",
+                                    "lent",    "destroy"};
 
 typedef struct world {
   zoo_clock clock;
@@ -263,6 +264,12 @@ static void on_wake(void *ud) {
   call_all(ud, WAKE);
 }
 
+static int on_commit(void *ud, int is_done) {
+  (void)is_done;
+  call_all(ud, COMMIT);
+  return 0;
+}
+
 static void on_destroy(void *ud) {
   call_all(ud, DESTROY);
 }
@@ -277,6 +284,8 @@ static void opened_at(world *w, const char *url, int durability) {
   c.log = on_log;
   c.trace = on_trace;
   c.wake = on_wake;
+  c.commit = on_commit;
+  c.commit_ud = w;
   c.durability = durability;
   c.alloc_ud = c.clock_ud = c.log_ud = c.trace_ud = c.wake_ud = w;
   if (!CHECK_INT(pawl_open(url, &c, &w->e, &err), PAWL_OK) ||

@@ -16,7 +16,7 @@
 
 /* What lies on the keeper's stack: C closures over the callables given, nil
  * where none was, and the thread that runs them. */
-enum { CLOCK_SLOT = 1, LOG_SLOT, TRACE_SLOT, RUNNER_SLOT };
+enum { CLOCK_SLOT = 1, LOG_SLOT, TRACE_SLOT, COMMIT_SLOT, RUNNER_SLOT };
 
 /* ---- callbacks ---- */
 
@@ -102,6 +102,25 @@ static int trace_protected(lua_State *L) {
 
 static void trace_callback(void *ud, const pawl_trace *trace) {
   call_back(ud, TRACE_SLOT, &trace);
+}
+
+typedef struct commit_call {
+  int is_done, dies;
+} commit_call;
+
+static int commit_protected(lua_State *L) {
+  commit_call *c = lua_touserdata(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushboolean(L, c->is_done);
+  lua_call(L, 1, 1);
+  c->dies = lua_toboolean(L, -1);
+  return 0;
+}
+
+static int commit_callback(void *ud, int is_done) {
+  commit_call c = {is_done, 0};
+  call_back(ud, COMMIT_SLOT, &c);
+  return c.dies;
 }
 
 /* Puts config[key], which must be callable, into the keeper's next slot as
@@ -314,10 +333,13 @@ static pawl_bind_box *new_box(lua_State *L, int at, pawl_config *config) {
     config->log = log_callback;
   if (keep_callback(L, keeper, at, "trace", trace_protected))
     config->trace = trace_callback;
+  if (keep_callback(L, keeper, at, "commit", commit_protected))
+    config->commit = commit_callback;
   box->runner = lua_newthread(L);
   lua_xmove(L, keeper, 1);
   box->keeper = keeper;
   config->clock_ud = config->log_ud = config->trace_ud = box;
+  config->commit_ud = box;
   return box;
 }
 

@@ -140,7 +140,8 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
       .busy_us = e->config.busy_us,
       .relaxed = e->config.durability != PAWL_DURABLE_EVERY,
       .sync_thread = e->config.sync_thread,
-      .checkpoint_bytes = e->config.checkpoint_bytes};
+      .checkpoint_bytes = e->config.checkpoint_bytes,
+      .gate = {e->config.commit, e->config.commit_ud}};
   pawl_host_options host = {
       .alloc = &e->plain,
       .ration = &e->ration,

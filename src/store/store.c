@@ -37,7 +37,9 @@ struct pawl_store {
   pawl_counts counts;
   pawl_unsaved unsaved;
   int64_t epoch;
-  int stays;        /* a lost connection is not opened again now */
+  int stays; /* a lost connection is not opened again now */
+  pawl_store_gate gate;
+  int has_died;     /* S7 */
   int nheld;        /* levels of the transaction that is held */
   int failed_level; /* in which it has failed as a whole, by `why`; 0: none */
   pawl_error why;
@@ -117,6 +119,7 @@ static pawl_store *new_store(const pawl_store_options *o) {
   pawl_args_init(&store->args, store->alloc);
   if (o->log) store->log = *o->log;
   if (o->clock) store->clock = *o->clock;
+  store->gate = o->gate;
   store->options =
       (pawl_driver_options){.alloc = store->alloc,
                             .log = &store->log,
@@ -293,8 +296,14 @@ static pawl_code check_again(pawl_store *store, pawl_error *err) {
       found.shards, store->schema.shards);
 }
 
+static pawl_code fail_died(pawl_error *err) {
+  return pawl_fail_hint(err, PAWL_UNREACHABLE, "open another engine",
+                        "the engine was told to die");
+}
+
 static pawl_code reopen(pawl_store *store, pawl_error *err) {
   pawl_code rc;
+  if (store->has_died) return fail_died(err);     /* S7 */
   assert(!store->conn && !store->options.create); /* S4 */
   TRY(store->driver->open(store->target, &store->options, &store->conn, err));
   TRY(check_again(store, err));
@@ -361,13 +370,17 @@ static pawl_code check_held(const pawl_store *store, pawl_error *err) {
   return store->why.code;
 }
 
+static int may_write(int unit) {
+  return unit != PAWL_UNIT_READ && unit != PAWL_UNIT_SNAPSHOT;
+}
+
 /* A unit that only reads has nothing to undo. */
 static pawl_code begin_held(pawl_store *store, int unit, pawl_error *err) {
   pawl_error unsaid;
 
   if (!err) err = &unsaid;
   MUST(check_held(store, err));
-  store->saved = unit != PAWL_UNIT_READ && unit != PAWL_UNIT_SNAPSHOT;
+  store->saved = may_write(unit);
   if (store->saved)
     MUST(spoil(store, send_plain(store, PAWL_STMT_savepoint, err), err));
   store->phase = IN_UNIT;
@@ -558,13 +571,32 @@ pawl_code pawl_store_send_one(pawl_store *store, pawl_stmt stmt,
   return pawl_store_send(store, &store->args, at, err);
 }
 
+/* Undone while we wait for it, as the server does it behind a process that is
+ * gone: who looks next is not to find it half done. */
+static void die(pawl_store *store) {
+  store->has_died = 1;
+  store->phase = IDLE;
+  store->driver->rollback(store->conn);
+  drop_conn(store);
+}
+
+/* Is the store to die at this commit? */
+static pawl_code ask_gate(pawl_store *store, int is_done, pawl_error *err) {
+  if (!store->gate.ask || !store->conn || store->has_died ||
+      !store->gate.ask(store->gate.ud, is_done))
+    return PAWL_OK;
+  die(store);
+  return fail_died(err);
+}
+
 pawl_code pawl_store_commit(pawl_store *store, pawl_error *err) {
   pawl_code rc;
   TRY(check_unit(store, "commit", err));
   if (store->nheld) return commit_held(store, err);
+  if (may_write(store->unit)) MUST(ask_gate(store, 0, err));
   TRY(settle(store, store->driver->commit(store->conn, err)));
   store->phase = IDLE;
-  return PAWL_OK;
+  return may_write(store->unit) ? ask_gate(store, 1, err) : PAWL_OK;
 out:
   pawl_store_rollback(store);
   return rc;
@@ -580,6 +612,7 @@ pawl_code pawl_store_submit(pawl_store *store, pawl_error *err) {
   if (store->unit != PAWL_UNIT_BATCH ||
       store->nlost + store->nsubmitted == PAWL_MAX_SUBMITTED)
     TRY(settle(store, fail_phase("submit", "it is not possible now", err)));
+  MUST(ask_gate(store, 0, err));
   TRY(settle(store, store->driver->submit(store->conn, err)));
   store->phase = IDLE;
   store->nsubmitted++;
@@ -602,7 +635,8 @@ pawl_code pawl_store_finish(pawl_store *store, pawl_error *err) {
     return fail_phase("finish", "nothing is submitted", err);
   store->nsubmitted--;
   assert(store->conn); /* drop_conn counts what goes with it as lost */
-  return settle(store, store->driver->finish(store->conn, err));
+  MUST(settle(store, store->driver->finish(store->conn, err)));
+  return ask_gate(store, 1, err);
 }
 
 int pawl_store_await(pawl_store *store, int64_t deadline_mono_us,

@@ -18,13 +18,22 @@
  *             a store of our schema, else waited for: nothing is made there.
  *          S5 while a transaction is held, or what was grouped is undone, its
  *             connection is not opened again: what follows would happen
- *             outside of it. */
+ *             outside of it.
+ *          S7 one that has died does nothing more: its connection is gone, and
+ *             is not opened again. */
 #ifndef PAWL_STORE_STORE_H
 #define PAWL_STORE_STORE_H
 
 #include "driver.h"
 
 typedef struct pawl_store pawl_store;
+
+/* Asked before a unit that may write is committed, and after: not 0, and the
+ * store dies there, as its process might (S7). */
+typedef struct pawl_store_gate {
+  int (*ask)(void *ud, int is_done); /* NULL: nobody is asked */
+  void *ud;
+} pawl_store_gate;
 
 typedef struct pawl_store_options {
   const pawl_alloc *alloc;
@@ -41,6 +50,7 @@ typedef struct pawl_store_options {
                          0: never; 0: 5 s */
   int64_t checkpoint_bytes; /* see driver.h */
   int migrate;              /* 1: upgrade an older store too (pawl migrate) */
+  pawl_store_gate gate;
 } pawl_store_options;
 
 /* url as in pawl_open. An empty store gets its schema. Retries of a busy or

@@ -158,6 +158,9 @@ function pawl.doctor(url, options) end
 ---@field clock? fun(): number      seconds since 1970; tests and games
 ---@field log? fun(level: string, message: string, fields: table)
 ---@field trace? fun(t: pawl.Trace) handlers begin and end
+---@field commit? fun(is_done: boolean): boolean?  asked before each commit and
+---                                 after: true, and the engine is as good as
+---                                 killed there; tests of what a crash leaves
 ---@field group? string             executor group; "default"
 ---@field prefixes? string|string[] codes served: "billing.,media."
 ---@field lease? number|string      how long a claim holds, to an hour; 30 s

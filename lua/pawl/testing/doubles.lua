@@ -27,6 +27,20 @@ local doubles = {}
 ---@field output? any
 ---@field error? any       that it ended with
 
+---@class pawl.EffectCall
+---@field arguments table    what it was given, with `n`
+---@field covered boolean    the key is among that
+---@field key? string        of the handler's visit
+---@field instance? string
+---@field workflow? string
+---@field node? string
+---@field at number
+
+---@class pawl.Effect
+---@field name string
+---@field calls pawl.EffectCall[]
+---@operator call: any
+
 ---@class pawl.StubOptions
 ---@field returns? any      its output
 ---@field goes? string      the transition, where there are several
@@ -123,6 +137,14 @@ local function recorded(double, ctx)
   return call
 end
 
+--- A stub stands for what its step does outside, under the key of the visit.
+local function note_effect(state, double, ctx)
+  if state.crash and double.kind == "stub" then
+    state.crash:effect(double.name, ctx.idempotency_key(), ctx.workflow,
+      ctx.node, true)
+  end
+end
+
 --- Raises an error as a handler would.
 local function raise(options)
   error({ code = options.code, message = options.message or options.code,
@@ -153,16 +175,19 @@ function BEHAVIOURS.spy(_, ctx, below) return below(ctx) end
 
 --- Runs the double on top of the list, which may go on to those below it, and
 --- to the handler at last.
-local function run_from(list, i, handler, ctx)
+local function run_from(state, list, i, handler, ctx)
   local double = list[i]
   if not double then return handler(ctx) end
   local call = recorded(double, ctx)
+  note_effect(state, double, ctx)
   -- no pcall: an error is to be told of where it was raised
   local _ <close> = setmetatable({}, { __close = function(_, err)
     call.error = err
   end })
   local results = table.pack(BEHAVIOURS[double.kind](double, ctx,
-    function(given) return run_from(list, i - 1, handler, given) end))
+    function(given)
+      return run_from(state, list, i - 1, handler, given)
+    end))
   if double.leads_on then
     call.output = results[1]
   else
@@ -175,7 +200,7 @@ end
 function doubles.run(state, code, node, handler, ctx)
   local list = state.doubles[code .. "/" .. node]
   if not list or #list == 0 then return handler(ctx) end
-  return run_from(list, #list, handler, ctx)
+  return run_from(state, list, #list, handler, ctx)
 end
 
 ---- functions of the program -------------------------------------------------
@@ -206,6 +231,40 @@ function doubles.host(state, name, value, call)
     .. "'%s' has neither a function nor a double in this spec"):format(name) }
 end
 
+---- what code calls by itself ------------------------------------------------
+
+--- Has one of the values the key in it, as text or in a table?
+local function holds(value, key, depth)
+  if type(value) == "string" then return value:find(key, 1, true) ~= nil end
+  if type(value) ~= "table" or depth == 0 then return false end
+  for _, inner in pairs(value) do
+    if holds(inner, key, depth - 1) then return true end
+  end
+  return false
+end
+
+local function key_of(ctx)
+  local ok, key = pcall(function() return ctx.idempotency_key() end)
+  return ok and key or nil
+end
+
+--- Is called by a handler: notes it, and does what it was told to.
+local function effect(state, double, ...)
+  local ctx = state.running[coroutine.running()]
+  local key, arguments = ctx and key_of(ctx), table.pack(...)
+  local covered = key and holds(arguments, key, 5) or false
+  double.calls[#double.calls + 1] = { arguments = arguments, key = key,
+    covered = covered, instance = ctx and ctx.id, node = ctx and ctx.node,
+    workflow = ctx and ctx.workflow, at = state.clock:now() }
+  if state.crash then
+    state.crash:effect(double.name, key, ctx and ctx.workflow,
+      ctx and ctx.node, covered)
+  end
+  local o = double.options
+  if o.run then return o.run(...) end
+  return copy(o.returns)
+end
+
 ---- asking for one -----------------------------------------------------------
 
 local function any(value) return value end
@@ -216,6 +275,7 @@ local FAIL <const> = { times = { "count" }, code = { "string" },
   message = { "string" }, retry = { "boolean" }, details = { any },
   workflow = { "string" } }
 local SPY <const> = { workflow = { "string" } }
+local EFFECT <const> = { returns = { any }, run = { "callable" } }
 local HOST <const> = { returns = { any }, run = { "callable" },
   times = { "count" }, code = { "string" }, message = { "string" },
   retry = { "boolean" } }
@@ -364,6 +424,23 @@ function doubles.add(methods, states)
       options = read("stub_host", HOST, options) }
     state.doubles["host " .. name] = double
     return double
+  end
+
+  --- A function for handlers to call in place of what does something outside;
+  --- it knows which handler calls, and whether the visit's idempotency key is
+  --- among what it is given.
+  ---@param name string
+  ---@param options? { returns?: any, run?: function }
+  ---@return pawl.Effect
+  function methods:effect(name, options)
+    if type(name) ~= "string" then
+      error(("bad argument #1 to 'effect' (string expected, got %s)"):format(
+        type(name)), 2)
+    end
+    local state = states[self]
+    return setmetatable({ name = name, calls = {},
+      options = read("effect", EFFECT, options) }, {
+      __call = function(double, ...) return effect(state, double, ...) end })
   end
 
   --- In place of a whole workflow, as it is called or started from now on.

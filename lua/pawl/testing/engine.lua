@@ -156,11 +156,30 @@ function methods:load(flow, options)
   return loaded
 end
 
+--- Another engine in place of one that has died, on the same store.
+local function revive(state)
+  state.engine:close()
+  state.options.seed = state.options.seed + 1 -- it draws other ids
+  open(state)
+  for _, one in ipairs(state.loaded) do
+    local ok, err = load_by(state, table.unpack(one, 1, 2))
+    if not ok then error(tostring(err), 0) end
+  end
+end
+
 ---- running ------------------------------------------------------------------
 
 local function must(result, err)
   if result == nil then error(tostring(err), 3) end
   return result
+end
+
+--- As engine:run.
+---@param options? pawl.RunOptions
+function methods:run(options)
+  local state = states[self]
+  if not state.crash then return state.engine:run(options) end
+  return state.crash:run(state, function() revive(state) end, options)
 end
 
 --- Runs what is due, and what follows from it, until nothing is due at this

@@ -32,6 +32,7 @@ local handler = {}
 ---@field notes { text: string, data: any }[]
 ---@field logged { level: string, message: string, fields: table? }[]
 
+local ALONE <const> = { step = true, choice = true } -- kinds that can be
 local GIVEN <const> = "pawl_given" -- the step that sets the variables
 
 ---- the workflow around it ---------------------------------------------------
@@ -182,7 +183,7 @@ local function node_of(graph, name)
 end
 
 local function choice_rows(engine, id, result, node)
-  if node.kind ~= "choice" then return end
+  if not node.choose then return end
   local path = assert(engine:history(id))[1].path or ""
   result.transition = path:match(node.name .. "=([%w_]+)")
   result.to = node.next[result.transition]
@@ -198,7 +199,7 @@ function handler.run(flow, name, options)
   if not given then error(why, 3) end
   local graph, handlers = definition_of(flow)
   local node = node_of(graph, name)
-  if node.kind ~= "step" and node.kind ~= "choice" then
+  if not ALONE[node.kind] then
     error(("handler: '%s' is a %s: a step or a choice is run by itself")
       :format(name, node.kind), 3)
   end

@@ -1,0 +1,209 @@
+--- crash_everywhere: a scenario that dies at each place in turn.
+local backends = require "spec.support.backends"
+local pawl = require "pawl"
+local test = require "pawl.testing"
+
+--- Pays, waits, has a child send, and asks the program; `send` is what the
+--- child does outside.
+local function load(engine, send)
+  local pay = engine:effect("pay", { returns = { ok = true } })
+  local flow = pawl.workflow { code = "t.pay" }
+  flow:step("charge", { undo = function() end, run = function(ctx)
+    ctx.vars.paid = pay(10, { key = ctx.idempotency_key() })
+    ctx.emit("t.paid", { of = ctx.id })
+  end })
+  flow:timer("nap", { after = "1h" })
+  flow:call("parcel", { workflow = "t.parcel", into = "parcel" })
+  flow:step("tell", { run = function(ctx)
+    ctx.vars.told = ctx.host.tell { id = ctx.id }
+  end })
+  flow:finish("done", { output = function(ctx) return ctx.vars end })
+  local child = pawl.workflow { code = "t.parcel" }
+  child:step("send", { run = send })
+  child:finish("z", { output = function() return "sent" end })
+  assert(engine:load(flow))
+  assert(engine:load(child))
+  return pay
+end
+
+local HOST <const> = { tell = function(value) return #value.id end }
+
+--- Empty stores; nil: the kit's own.
+local function stores(backend)
+  if backend.name == "sqlite" then return nil end
+  return function()
+    backend.cleanup()
+    local engine, _, url = backend.fresh()
+    engine:close()
+    return url
+  end
+end
+
+--- An empty database takes a while.
+local function every(backend)
+  return backend.name ~= "sqlite" and 4 or nil
+end
+
+for _, backend in ipairs(backends) do
+  describe("a crash at every place on " .. backend.name, function()
+    after_each(backend.cleanup)
+
+    it("is survived where each effect has its key", function()
+      local runs = 0
+      local report = test.crash_everywhere(function(engine, clock)
+        runs = runs + 1
+        local send = engine:effect "send"
+        load(engine, function(ctx) send("P", ctx.idempotency_key()) end)
+        local id = assert(engine:start "t.pay")
+        engine:run_until_waiting(id, "nap")
+        clock:advance "1h"
+        assert.completed(engine, id)
+        assert.path(engine, id, { "charge", "nap", "parcel", "tell" })
+      end, { store = stores(backend), host = HOST, every = every(backend) })
+      assert.is_true(report.places >= 25, report.places)
+      assert.is_true(runs > report.places // (every(backend) or 1), runs)
+      assert.equal(3, report.effects)
+    end)
+
+    it("tells which handler would do something twice, and where", function()
+      local ok, err = pcall(test.crash_everywhere, function(engine, clock)
+        local pay, send = engine:effect "pay", engine:effect "send"
+        local flow = pawl.workflow { code = "t.parcel" }
+        flow:step("pay", { run = function(ctx) pay(ctx.idempotency_key()) end })
+        flow:timer("nap", { after = 1 })
+        flow:step("send", { run = function(ctx) send("P", ctx.id) end })
+        assert(engine:load(flow))
+        assert(engine:start "t.parcel")
+        engine:run_until_idle()
+        clock:advance(1)
+      end, { store = stores(backend) })
+      assert.is_false(ok)
+      assert.matches("^a crash is not covered at %d+ of %d+ places\n", err)
+      assert.matches("dying after the handler send of t.parcel:\n    'send' is "
+        .. "done 2 times in place of 1 by the handler send of t.parcel: it is "
+        .. "given no key; give it ctx.idempotency_key()", err, 1, true)
+      assert.not_matches("'pay'", err)
+    end)
+  end)
+end
+
+describe("a crash at every place", function()
+  --- Runs a workflow of one step in it.
+  local function one_step(run, options, after)
+    return pcall(test.crash_everywhere, function(engine)
+      local flow = pawl.workflow { code = "t.one" }
+      flow:step("one", { run = function(ctx) return run(ctx, engine) end })
+      flow:finish("z", { output = function(ctx) return ctx.vars end })
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.one")
+      engine:run_until_idle()
+      if after then after(engine, id) end
+    end, options)
+  end
+
+  it("finds what a handler keeps outside of the store", function()
+    local n = 0
+    local ok, err = one_step(function(ctx)
+      n = n + 1
+      ctx.vars.n = n
+    end)
+    assert.is_false(ok)
+    assert.matches('what comes of it differs\n    undisturbed: .*"n":1.*\n    '
+      .. 'then: .*"n":2', err)
+    n = 0
+    assert.is_true((one_step(function(ctx)
+      n = n + 1
+      ctx.vars.n = n
+    end, { ignore = { "n" } } )) == false) -- its output tells it as well
+  end)
+
+  it("leaves out variables that need not be the same", function()
+    local n = 0
+    local ok, err = pcall(test.crash_everywhere, function(engine)
+      local flow = pawl.workflow { code = "t.one" }
+      flow:step("one", { run = function(ctx)
+        n = n + 1
+        ctx.vars.n = n
+      end })
+      assert(engine:load(flow))
+      assert(engine:start "t.one")
+      engine:run_until_idle()
+    end, { ignore = { "n" } })
+    assert.is_true(ok, err)
+  end)
+
+  it("takes a stub for what its step does, under the visit's key", function()
+    local report = test.crash_everywhere(function(engine)
+      local flow = pawl.workflow { code = "t.two" }
+      flow:step("pay", { run = error })
+      flow:step("ship", { run = error })
+      assert(engine:load(flow))
+      local pay = engine:stub "pay"
+      engine:stub "ship"
+      assert(engine:start "t.two")
+      engine:run_until_idle()
+      assert.is_true(#pay.calls >= 1)
+    end)
+    assert.equal(2, report.effects)
+  end)
+
+  it("runs one place alone", function()
+    local runs = 0
+    local ok, report = one_step(function() runs = runs + 1 end, { only = 2 })
+    assert.is_true(ok, report)
+    assert.is_true(runs <= 3)
+  end)
+
+  it("says what the scenario raises, by itself and in a crash", function()
+    local ok, err = one_step(function() end, nil, function()
+      error "scenario"
+    end)
+    assert.is_false(ok)
+    assert.matches("^the scenario fails by itself: .*scenario$", err)
+    local n = 0
+    ok, err = one_step(function() n = n + 1 end, nil, function()
+      assert(n <= 1 or n >= 4, "ran again")
+    end)
+    assert.is_false(ok)
+    assert.matches("the scenario fails: .*ran again", err)
+  end)
+
+  it("is told what it is to do", function()
+    assert.error_matches(function() test.crash_everywhere() end,
+      "bad argument #1 to 'crash_everywhere' %(function expected, got nil%)")
+    local ok, err = one_step(function() end, { ignore = 3 })
+    assert.is_false(ok)
+    assert.matches("option 'ignore' must be a list of variables' names", err, 1,
+      true)
+    ok, err = one_step(function() end, { onyl = 3 })
+    assert.is_false(ok)
+    assert.matches("unknown option 'onyl'", err, 1, true)
+  end)
+end)
+
+describe("an effect", function()
+  it("notes who calls it, and whether with the key", function()
+    local engine <close> = test.engine()
+    local call = engine:effect("call", { returns = { 1 } })
+    local twice = engine:effect("twice", { run = function(n) return n * 2 end })
+    local flow = pawl.workflow { code = "t.calls" }
+    flow:step("a", { run = function(ctx)
+      ctx.vars.a = call("x", { deep = { "key-" .. ctx.idempotency_key() } })
+      ctx.vars.b = twice(21)
+    end })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.calls")
+    engine:run_until_idle()
+    assert.vars(engine, id, { a = { 1 }, b = 42 })
+    assert.equal("a", call.calls[1].node)
+    assert.equal(id, call.calls[1].instance)
+    assert.is_true(call.calls[1].covered)
+    assert.equal("x", call.calls[1].arguments[1])
+    assert.is_false(twice.calls[1].covered)
+    assert.equal(id .. "/1/1", twice.calls[1].key)
+    assert.equal(2, twice(1)) -- by nobody
+    assert.is_nil(twice.calls[2].node)
+    assert.error_matches(function() engine:effect() end,
+      "bad argument #1 to 'effect' %(string expected, got nil%)")
+  end)
+end)
