@@ -58,6 +58,12 @@ if(PAWL_LUA_SOURCE)
 endif()
 if(PAWL_INSTALL)
   install(TARGETS pawl)
+  foreach(version 5.1 5.2 5.3) # who asks for it there is told
+    foreach(name init testing)
+      install(FILES cmake/other_lua.lua RENAME ${name}.lua
+              DESTINATION share/lua/${version}/pawl)
+    endforeach()
+  endforeach()
   configure_file(cmake/pawl-worker@.service.in pawl-worker@.service @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/pawl-worker@.service
           DESTINATION lib/systemd/system)

@@ -11,7 +11,7 @@
 ---   pawl_lua.h  pawl_lua_source
 ---   pawl_lua.c  the modules of lua/pawl that the library has, as text and as
 ---               what the Lua that runs this makes of it
----   pawl_cli.c  those of lua/pawl/cli, likewise: the command's alone
+---   pawl_cli.c  those of lua/pawl/cli and testing: the command's alone
 ---
 --- The .c files include "store/stmt.h": compile them with -I<root>/src and
 --- -I<out dir>. The output depends on the files' names and text alone, and on
@@ -893,8 +893,8 @@ end
 ---@return "lua" | "cli" | nil
 local function owner(file)
   local folder = file:match "^lua/pawl/(%w+)/"
-  if folder == "meta" or folder == "testing" then return nil end
-  return folder == "cli" and "cli" or "lua"
+  if folder == "meta" then return nil end
+  return (folder == "cli" or folder == "testing") and "cli" or "lua"
 end
 
 ---@param whose "lua" | "cli"

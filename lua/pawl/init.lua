@@ -6,6 +6,11 @@
 ---     assert(engine:load "order.lua")
 ---     local id = assert(engine:start("order.fulfil", { price = 3 }))
 ---     engine:run { id = id, wait = true }
+if _VERSION ~= "Lua 5.4" then
+  error("pawl needs Lua 5.4, and this is " .. _VERSION
+    .. ": run specs by `pawl test`", 0)
+end
+
 local core = require "pawl.core"
 local later = require "pawl.later"
 local nearest = require "pawl.nearest"

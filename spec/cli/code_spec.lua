@@ -79,6 +79,7 @@ local LINES = {
   dev = { code = true, { "dev", "marked.lua", -- and has no end of its own
     under = { "timeout", "--preserve-status", "3" } } },
   check = { code = true, { "check", "marked.lua" } },
+  test = { code = true, { "test", "marked.lua" } },
   deploy = { code = true, { "deploy", "marked.lua" } },
   start = { { "start", "t.marked" },
     { "start", "t.marked", "--key", "once" } },

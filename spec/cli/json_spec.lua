@@ -155,7 +155,8 @@ describe("docs/json.md", function()
 
   it("has a block of each command that writes JSON", function()
     local here = command.folder()
-    local has = { completion = true, man = true, help = true, export = true }
+    local has = { completion = true, man = true, help = true, export = true,
+      test = true } -- which is busted's
     for name in pairs(documented()) do has[name:match "%S+"] = true end
     for _, name in ipairs(commands.names) do
       assert.is_true(has[name], name)

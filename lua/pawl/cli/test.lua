@@ -1,0 +1,54 @@
+--- pawl test: busted, under the Lua that is in this program.
+local options = require "pawl.cli.options"
+
+--- What busted is told, as its own command would be.
+local function arguments(opts, args)
+  local list = { [0] = "pawl test" }
+  for _, one in ipairs(args) do list[#list + 1] = one end
+  if opts.filter then list[#list + 1] = "--filter=" .. opts.filter end
+  if opts.output or opts.json then
+    list[#list + 1] = "--output=" .. (opts.output or "json")
+  end
+  -- it would look for the Lua of its own command, which may be another one
+  list[#list + 1] = "--ignore-lua"
+  return list
+end
+
+local function run(opts, args)
+  if opts.output and opts.json then
+    options.usage("--json and --output exclude each other")
+  end
+  local found, runner = pcall(require, "busted.runner")
+  if not found then
+    error({ code = "unsupported",
+      message = "busted is not there for " .. _VERSION,
+      hint = "Debian's package lua-busted, or "
+        .. "luarocks --lua-version=5.4 install busted" }, 0)
+  end
+  _G.arg = arguments(opts, args)
+  runner { standalone = false } -- which ends the program
+end
+
+return {
+  name = "test", args = "[DIR|FILE...]", max = math.huge,
+  summary = "run specs of workflows, by busted",
+  about = "Runs busted on the specs in a folder (spec) or in files, under the "
+    .. "Lua of this program: `busted` itself is a program of Lua 5.1 on many "
+    .. "systems, which has no Pawl. Specs require \"pawl.testing\", which "
+    .. "is in this program (docs/testing.md), and modules of the folder that "
+    .. "it is called in.\n\n"
+    .. "Options of busted's come behind --. Exits as busted does: with 0 when "
+    .. "all has passed, else with the number of what has failed.",
+  options = {
+    { long = "filter", arg = "PATTERN", help = "only specs whose name has it, "
+      .. "a pattern of Lua's" },
+    { long = "output", arg = "TYPE", help = "how busted tells it: TAP, json, "
+      .. "gtest, junit..." },
+  },
+  examples = {
+    { "pawl test", "all specs in ./spec" },
+    { "pawl test spec/order_spec.lua --filter=charge", "some of a file" },
+    { "pawl test -- --shuffle --seed=7", "with options of busted's" },
+  },
+  run = run,
+}

@@ -1,0 +1,99 @@
+--- pawl test: busted, whatever `busted` is on this machine.
+local command = require "spec.support.command"
+local installed = require "spec.support.installed"
+local process = require "spec.support.process"
+
+local GOOD <const> = [[
+local test = require "pawl.testing"
+local flow = require "rooms.flow"
+
+describe("a room", function()
+  it("is counted", function()
+    local engine <close> = test.engine { load = flow }
+    engine:stub("count", { vars = { n = 3 } })
+    local id = engine:start "t.room"
+    engine:run_until_idle()
+    assert.completed(engine, id)
+    assert.vars(engine, id, { n = 3 })
+  end)
+  it("survives a crash", function()
+    test.crash_everywhere(function(engine)
+      engine:start "t.room"
+      engine:run_until_idle()
+    end, { load = flow })
+  end)
+end)
+]]
+local FLOW <const> = [[
+local flow = require "pawl".workflow { code = "t.room" }
+flow:step("count", { run = function(ctx) ctx.vars.n = 1 end })
+return flow
+]]
+local BAD <const> = [[
+describe("what is wrong", function()
+  it("fails", function() assert.is_true(false) end)
+  it("is left alone", function() end)
+end)
+]]
+
+describe("pawl test", function()
+  local here
+
+  before_each(function()
+    here = command.folder()
+    process.run({ "mkdir", here.dir .. "/spec", here.dir .. "/rooms" })
+    here:write("spec/room_spec.lua", GOOD)
+    here:write("rooms/flow.lua", FLOW)
+  end)
+
+  it("runs the specs in ./spec, with all that they need", function()
+    local ran = here:pawl("test", "--output=TAP")
+    assert.equal(0, ran.code, ran.out .. ran.err)
+    assert.matches("ok 1 - a room is counted\n", ran.out, 1, true)
+    assert.matches("ok 2 - a room survives a crash\n", ran.out, 1, true)
+  end)
+
+  it("runs a file, some of it, and tells of failures", function()
+    here:write("spec/bad_spec.lua", BAD)
+    local ran = here:pawl("test", "spec/bad_spec.lua", "--output=TAP")
+    assert.equal(1, ran.code)
+    assert.matches("not ok 1 - what is wrong fails", ran.out, 1, true)
+    ran = here:pawl("test", "spec/bad_spec.lua", "--filter=left")
+    assert.equal(0, ran.code, ran.out)
+    ran = here:pawl("test", "--", "--list")
+    assert.matches("a room is counted", ran.out, 1, true)
+    assert.matches("what is wrong fails", ran.out, 1, true)
+  end)
+
+  it("tells programs in JSON", function()
+    local told = here:json("test")
+    assert.equal(2, #told.successes)
+  end)
+
+  it("says when it is told two things", function()
+    local ran = here:pawl("test", "--json", "--output=TAP")
+    assert.equal(2, ran.code)
+    assert.matches("--json and --output exclude each other", ran.err, 1, true)
+  end)
+
+  it("says where busted is when it is not there", function()
+    local ran = here:pawl("test", { env = { LUA_PATH = "./?.lua",
+      LUA_PATH_5_4 = "./?.lua" } })
+    assert.equal(1, ran.code)
+    assert.matches("busted is not there for Lua 5.4", ran.err, 1, true)
+  end)
+end)
+
+describe("an installed pawl under another Lua", function()
+  for _, name in ipairs { "pawl", "pawl.testing" } do
+    it("says what to do: " .. name, function()
+      local path = installed.prefix() .. "/share/lua/5.1"
+      local file = ("%s/%s"):format(path,
+        name == "pawl" and "pawl/init.lua" or "pawl/testing.lua")
+      local ok, err = pcall(assert(loadfile(file)))
+      assert.is_false(ok)
+      assert.equal("pawl needs Lua 5.4, and this is " .. _VERSION
+        .. ": run specs by `pawl test`", err)
+    end)
+  end
+end)
