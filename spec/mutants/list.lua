@@ -188,6 +188,38 @@ delete from pawl_agenda
     stored(]],
     specs = { "spec/engine/protocol_spec.lua", "spec/crash/fence_spec.lua" } },
 
+  -- ---- handlers side by side ----
+  { name = "what was changed beside a handler is overwritten", few = true,
+    file = "src/rules/merge.c",
+    from = "if (!d->base.at || !r->vars_changed || pawl_str_eq(d->base, now))",
+    to = "if (!d->base.at || !r->vars_changed || r->vars_changed)",
+    specs = { "decide_test", "rules_test" } },
+  { name = "a variable that two have taken away is no conflict",
+    file = "src/rules/merge.c",
+    from = "|| has_text(b->unset, it.key))",
+    to = "|| (0 && has_text(b->unset, it.key)))",
+    specs = { "rules_test" } },
+  { name = "a token whose handler waits runs again",
+    file = "src/rules/decide.c",
+    from = "         !pawl_is_aloft(d, t);",
+    to = "         (1 || !pawl_is_aloft(d, t));",
+    specs = { "decide_test", "rules_test" } },
+  { name = "a node undoes while handlers wait",
+    file = "src/rules/decide.c",
+    from = "if (!d->naloft) pawl_undo_begin_part(d, k);",
+    to = "pawl_undo_begin_part(d, k);",
+    specs = { "decide_test", "spec/engine/side_by_side_spec.lua" } },
+  { name = "a handler whose token is gone waits on",
+    file = "src/engine/work/flight.c",
+    from = "if (!stands(h, f)) abandon(e, f);",
+    to = "if (0 && !stands(h, f)) abandon(e, f);",
+    specs = { "spec/engine/side_by_side_spec.lua" } },
+  { name = "what is due beside handlers that wait is not looked at",
+    file = "src/engine/work/await.c",
+    from = "return pawl_engine_now(e) >= h->beside_us && may_decide(e, h);",
+    to = "return h->beside_us == 0 && may_decide(e, h);",
+    specs = { "spec/engine/side_by_side_spec.lua" } },
+
   -- ---- letters and requests ----
   { name = "a request that is sent again is put there whoever took it",
     file = "sql/shared/inbox.sql",
@@ -232,9 +264,9 @@ delete from pawl_agenda
     specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a cancel during undoing begins it anew",
     file = "src/rules/letters.c",
-    from = [[  else if (pawl_is_undoing(d))
+    from = [[  else if (ends)
     refuse(d, l, "it is being undone already; `kill` ends it at once");]],
-    to = [[  else if (pawl_is_undoing(d) && !d->def)
+    to = [[  else if (ends && !d->def)
     refuse(d, l, "it is being undone already; `kill` ends it at once");]],
     specs = { "spec/engine/compensate_spec.lua",
       "spec/engine/cancel_spec.lua" } },

@@ -68,7 +68,7 @@ static void together_they_may_be_too_large(void) {
   char half[700];
   kit k;
   memset(half, 0, sizeof half);
-  snprintf(half, sizeof half, "{\"a\":\"%0600d\"}", 0);
+  snprintf(half, sizeof half, "{\"a\":\"%0600d\",\"n\":1,\"o\":1}", 0);
   open_both(&k, "false");
   const pawl_str base = pawl_strz("{\"n\":1,\"o\":1}");
   pawl_error err = {0};
