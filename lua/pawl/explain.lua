@@ -155,6 +155,15 @@ local function lease(data)
     words.when(data, l["until"]))
 end
 
+--- It was cancelled, and goes on to clean up.
+local function cleaning(data)
+  local c = data.cancellation
+  if data.completed or not c or not c.cleaning_since then return nil end
+  return ("It was cancelled%s, and cleans up since %s; then it is cancelled.")
+    :format(words.who_why(c.who or c.by, c.reason),
+      words.when(data, c.cleaning_since))
+end
+
 --- The token at what is undone next; beside others, where a node has it undone.
 local function undone_next(data)
   local c = data.compensation
@@ -330,6 +339,7 @@ function explain.sentences(data)
   end
   if data.lease then add(lease(data)) end
   if data.compensation then add(compensation(data)) end
+  add(cleaning(data))
   if data.status == "running" and not data.started and data.lease
     and not data.lease.lapsed then
     add((under_way(data):gsub("^i", "I")))

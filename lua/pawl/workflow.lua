@@ -159,6 +159,7 @@ local WORKFLOW = {
   keep_history = is_keep_history,
   durability = shape.durability,
   on_failure = is_on_failure,
+  on_cancel = shape.name,
   trigger = is_rules({ event = shape.pattern }, '"order.placed"'),
   cancel_on = is_rules({ event = shape.pattern, key = shape.name },
     '{ event = "order.withdrawn", key = "order_id" }'),
@@ -314,6 +315,7 @@ function mt.definition(object)
     keep_history = options.keep_history,
     durability = options.durability,
     on_failure = options.on_failure,
+    on_cancel = options.on_cancel,
     trigger = options.trigger,
     cancel_on = options.cancel_on,
     line = state.line,
@@ -390,6 +392,8 @@ end
 ---@field durability? "every"|"grouped"|"save"  when what its handlers did is on
 ---                                   disk; default: as the engine says
 ---@field on_failure? pawl.OnFailure  when it fails, or an error suspends it
+---@field on_cancel? string           where it cleans up when it
+---                                   is cancelled, behind what is undone
 ---@field trigger? pawl.EventRules    events that start an instance; their
 ---                                   data is its input
 ---@field cancel_on? pawl.EventRules  events that cancel those under way

@@ -20,6 +20,7 @@
  *      is on, or somebody inside of that fork
  *   W10 what was done is undone once; while a node has it undone, all others
  *      stand where they are
+ *   W11 who cleans up after it was cancelled does so until it is cancelled
  *
  * PAWL_DECISIONS=1000000: so many; PAWL_SEED: begins with that workflow. */
 #include <stdlib.h>
@@ -473,17 +474,22 @@ static pawl_def *draw_workflow(world *w) {
   pawl_str none = {0};
   pawl_def *def = NULL;
   pawl_error err;
-  char first[16];
+  char first[16], on_cancel[40] = "";
 
   pawl_buf_addz(&g.text,
                 "{\"name\":\"z\",\"kind\":\"finish\",\"line\":1,"
                 "\"output\":true}");
   blocks(&g, 0, 1 + pick(w, 4), "z", first);
+  if (!pick(w, 3)) {
+    char clean[16];
+    blocks(&g, 1, 1 + pick(w, 2), "z", clean);
+    snprintf(on_cancel, sizeof on_cancel, "\"on_cancel\":\"%s\",", clean);
+  }
   pawl_buf whole = {0};
   pawl_buf_addf(&whole,
                 "{\"code\":\"t.drawn\",\"version\":1,\"line\":1,"
-                "\"start\":\"%s\",\"compensate\":%s,\"nodes\":[",
-                first, pick(w, 2) ? "true" : "false");
+                "\"start\":\"%s\",\"compensate\":%s,%s\"nodes\":[",
+                first, pick(w, 2) ? "true" : "false", on_cancel);
   pawl_buf_adds(&whole, pawl_buf_str(&g.text));
   pawl_buf_addz(&whole, "]}");
   if (pawl_def_new("t.lua", pawl_buf_str(&whole), none, none, NULL, &def,
@@ -918,6 +924,18 @@ static void check_rest(const world *w, const pawl_decision *d) {
     CHECK(p->look_us <= first || first < w->now);
 }
 
+/* W11 */
+static void check_cancelled(const pawl_decision *d) {
+  const pawl_plan *p = &d->plan;
+
+  if (!pawl_state_is_cleaning(&d->state)) return;
+  if (pawl_status_has_ended(p->state.status))
+    CHECK_INT(p->state.status, PAWL_STATUS_CANCELLED);
+  else
+    CHECK(pawl_state_is_cleaning(&p->state));
+  CHECK(!pawl_undo_is_under_way(&p->state.undo) || p->state.undo.by);
+}
+
 /* W10 */
 static void check_undoing(const pawl_decision *d) {
   const pawl_state *to = &d->plan.state;
@@ -940,6 +958,7 @@ static void check_plan(const pawl_decision *d) { /* W1 */
   CHECK(p->revives || p->stays ||
         pawl_status_may_become(d->state.status, p->state.status));
   check_undoing(d);
+  check_cancelled(d);
   if (p->after == PAWL_AFTER_END) { /* W3 */
     CHECK(pawl_status_has_ended(p->state.status));
     CHECK_INT(pawl_tokens_live(&p->state.tokens), 0);

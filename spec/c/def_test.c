@@ -581,6 +581,9 @@ static void what_the_other_kinds_cannot_say_is_refused(void) {
       {"{\"code\":\"c\",\"start\":\"z\",\"cancel_on\":[{\"event\":\"a b\"}],"
        "\"nodes\":[" FINISH "]}",
        "`cancel_on`: event \"a b\" is not well formed", PAWL_PATTERN_RULE},
+      {"{\"code\":\"c\",\"start\":\"z\",\"on_cancel\":\"y\",\"nodes\":["
+       FINISH "]}",
+       "workflow \"c\": `on_cancel` names no node \"y\"", NULL},
       {"{\"code\":\"c\",\"start\":\"z\",\"on_failure\":{\"emit\":\"\"},"
        "\"nodes\":[" FINISH "]}",
        "workflow \"c\": `on_failure`: `emit` must have 1 to 200 bytes", NULL},

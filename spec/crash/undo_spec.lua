@@ -30,6 +30,21 @@ return flow
   return given
 end
 
+--- The same of one that cancels itself, and cleans up.
+local function by_cancel()
+  local given = flow()
+  given.text = given.text:gsub('flow:step%("d".*$', [[
+flow:step("d", { run = function(ctx)
+  ctx.signal { name = "t.stop", instance = ctx.id }
+end })
+flow:timer("hour", { after = "1h", next = "done" })
+flow:step("e", { run = function(ctx) ctx.emit "done.d" end, next = "done" })
+flow:finish "done"
+return flow
+]]):gsub("pawl.workflow {", '%0 on_cancel = "e", cancel_on = "t.stop",')
+  return given
+end
+
 --- What every instance has told, in order.
 local TOLD = "done.a done.b done.c undone.c undone.b undone.a "
 
@@ -68,10 +83,10 @@ Site.each("undoing under a worker that is killed", function(new, backend)
     end
   end
 
-  --- Each has gone on behind its undo node, and each undo is recorded once.
-  local function assert_gone_on(site, ids)
-    assert.equal(#ids, site:number "select count(*) from pawl.instance \
-      where status = 'completed' and compensation is null")
+  --- Each has gone on behind that, and each undo is recorded once.
+  local function assert_gone_on(site, ids, status)
+    assert.equal(#ids, site:number("select count(*) from pawl.instance \
+      where status = '" .. status .. "'"))
     for _, told in pairs(outbox(site)) do
       assert.equal(TOLD .. "done.d ", told)
     end
@@ -108,7 +123,13 @@ Site.each("undoing under a worker that is killed", function(new, backend)
     end)
 
     it("by a node loses and repeats nothing at " .. point, function()
-      assert_gone_on(die(point, by_node()))
+      local site, ids = die(point, by_node())
+      assert_gone_on(site, ids, "completed")
+    end)
+
+    it("and cleaning up loses and repeats nothing at " .. point, function()
+      local site, ids = die(point, by_cancel())
+      assert_gone_on(site, ids, "cancelled")
     end)
   end
 end)

@@ -421,6 +421,10 @@ local function draw_flow(random, size, nflows)
   local flow = { nodes = pen.nodes, options = {} }
   local done = draw_finish(pen, "plain")
   flow.start = draw_chain(pen, done, 4)
+  if random:chance(20) then
+    pen.left = 3
+    flow.options.on_cancel = draw_chain(pen, done, 2)
+  end
   settle_undos(flow, random)
   if random:chance(10) then flow.options.compensate = false end
   if random:chance(10) then flow.options.deadline = 100000 end
@@ -533,6 +537,7 @@ end
 --- Takes out what nothing leads to.
 function graphs.prune(flow)
   local nodes, reached, left = graphs.by_name(flow), {}, { flow.start }
+  left[2] = flow.options.on_cancel
   while #left > 0 do
     local name = table.remove(left)
     if not reached[name] and nodes[name] then
@@ -792,6 +797,9 @@ function graphs.text(case, i, prefix)
   end
   if flow.options.deadline then
     options[#options + 1] = ("deadline = %d"):format(flow.options.deadline)
+  end
+  if flow.options.on_cancel then
+    options[#options + 1] = ("on_cancel = %q"):format(flow.options.on_cancel)
   end
   if flow.options.cancel_on then
     options[#options + 1] = 'cancel_on = { event = "stop", key = "order" }'

@@ -655,6 +655,10 @@ local function check_undone(one, nodes, flow)
     end
   end
   local done = seqs(left_to_undo(one, nodes, since))
+  local cancelled = given(one.data.cancellation)
+  if cancelled and cancelled.cleaning_since and not record then
+    return -- an undo node has had its turn as it cleaned up
+  end
   local expected = #done > 0 and status ~= "completed" and not killed
     and flow.options.compensate ~= false
   if not expected then

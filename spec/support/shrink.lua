@@ -23,6 +23,7 @@ local function bypass(flow, name, to)
     end)
   end
   if flow.start == name then flow.start = to end
+  if flow.options.on_cancel == name then flow.options.on_cancel = to end
 end
 
 --- Joins that a cut has left without a fork are passed, as the checker names

@@ -567,6 +567,7 @@ static void visit(walk *w, int node, int mark) {
 static pawl_code check_reachable(walk *w, pawl_error *err) {
   const pawl_def *d = w->def;
   visit(w, d->start, 1);
+  if (d->on_cancel >= 0) visit(w, d->on_cancel, 1);
   while (w->depth > 0) {
     const pawl_node *node = &d->nodes[w->stack[--w->depth]];
     int to;
@@ -677,6 +678,7 @@ static pawl_code check_lanes(walk *w, pawl_error *err) {
 
   if (!d->has_boundaries) return PAWL_OK;
   (void)mark_ways(w, d->start, MAIN);
+  if (d->on_cancel >= 0) (void)mark_ways(w, d->on_cancel, MAIN);
   for (int i = 0; i < d->nnodes; i++) {
     if (!pawl_node_is_lane(&d->nodes[i])) continue;
     const int met = mark_ways(w, i, LANE);
@@ -780,6 +782,29 @@ static pawl_code check_start(const pawl_def *d, pawl_error *err) {
   return PAWL_DEFINITION;
 }
 
+/* Its token stands alone: all others have ended. */
+static pawl_code check_on_cancel(const pawl_def *d, pawl_error *err) {
+  char shown[65];
+
+  if (!d->on_cancel_name) return PAWL_OK;
+  if (d->on_cancel >= 0 && d->nodes[d->on_cancel].host >= 0)
+    return pawl_refuse_node(d, &d->nodes[d->on_cancel], err,
+                            "begin at what it is on",
+                            ": `on_cancel` begins at no boundary");
+  if (d->on_cancel >= 0 && pawl_def_each_around(d, d->on_cancel) >= 0)
+    return pawl_refuse_node(d, &d->nodes[d->on_cancel], err,
+                            "let it lead to nodes of its own",
+                            ": `on_cancel` begins in the branch of an each");
+  if (d->on_cancel >= 0) return PAWL_OK;
+  pawl_copy_text(shown, sizeof shown, d->on_cancel_name);
+  pawl_fail(err, PAWL_DEFINITION,
+            "workflow \"%s\": `on_cancel` names no node \"%s\"", d->code,
+            shown);
+  (void)pawl_refuse_at(d, d->line, err);
+  pawl_def_hint_node(d, d->on_cancel_name, err);
+  return PAWL_DEFINITION;
+}
+
 pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
   MUST(check_code(def, err));
   for (int i = 0; i < def->nnodes; i++)
@@ -788,6 +813,7 @@ pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
   MUST(check_start(def, err));
   MUST(check_types(def, def->line, def->input, "input", err));
   MUST(check_on_failure(def, err));
+  MUST(check_on_cancel(def, err));
   MUST(check_keep_history(def, err));
   MUST(check_rules(def, "trigger", def->triggers, def->ntriggers, err));
   MUST(check_rules(def, "cancel_on", def->cancel_on, def->ncancel_on, err));

@@ -130,6 +130,7 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
       "an integer from 100 to 1000000: rows that stay", &d->keep_history));
   MUST(pawl_reader_durability(r, graph, &d->durability));
   MUST(read_on_failure(r, graph));
+  MUST(pawl_reader_text(r, graph, "on_cancel", &d->on_cancel_name));
   MUST(read_rules(r, graph, "trigger", &d->triggers, &d->ntriggers));
   MUST(read_rules(r, graph, "cancel_on", &d->cancel_on, &d->ncancel_on));
   return read_nodes(r, graph);
@@ -202,6 +203,7 @@ static pawl_code place_boundaries(pawl_reader *r) {
 
 static void resolve(pawl_def *d) {
   d->start = find_node(d, d->start_name);
+  d->on_cancel = d->on_cancel_name ? find_node(d, d->on_cancel_name) : -1;
   for (int i = 0; i < d->nnodes; i++) {
     pawl_node *node = &d->nodes[i];
     for (int k = 0; k < node->nnext; k++)

@@ -14,6 +14,7 @@
  *    "keep_history":1000,                       else all of it
  *    "durability":"every"|"grouped"|"save",     else the engine's
  *    "on_failure":{"emit":"order.failed","start":"order.repair"}, either one
+ *    "on_cancel":"give_back",
  *    "trigger":[{"event":"order.placed"}],      events that start instances
  *    "cancel_on":[{"event":"order.withdrawn","key":"order_id"}],
  *    "nodes":[{"name":"reserve","kind":"step","line":5,
@@ -241,6 +242,9 @@ typedef struct pawl_def {
   /* on_failure: the type of what is emitted, the code of what is started;
    * NULL: nothing */
   const char *failure_emit, *failure_start;
+  const char *on_cancel_name;
+  int on_cancel;   /* where it cleans up, as an index; -1: nowhere, or no such
+                      node (check says so) */
   int can_receive; /* has waits, tasks, calls, eachs, timers that
                       events move, or cancel_on */
   int has_boundaries;

@@ -310,6 +310,7 @@ static void begin_again(walker *w) {
   w->nstates = w->done = 0;
   for (size_t i = 0; i < n; i++) w->meetings[i].arrived = 0;
   go(w, w->def->start, OUTSIDE);
+  if (w->def->on_cancel >= 0) go(w, w->def->on_cancel, OUTSIDE);
 }
 
 /* Goes through all states; those before unknown joins are left for later by

@@ -74,6 +74,25 @@ static pawl_str error_of(const pawl_decision *d, const pawl_token *t) {
   return own->len ? pawl_buf_str(own) : (pawl_str){NULL, 0};
 }
 
+/* To who cleans up: why, and who wanted it so. */
+static void tell_cancellation(pawl_decision *d, pawl_buf *out) {
+  static const char *const members[] = {"by", "source"};
+  pawl_str all = pawl_buf_str(&d->plan.state.cancellation), value;
+  pawl_object o;
+
+  pawl_object_begin(&o, out);
+  pawl_member_textz(&o, "code", "cancelled");
+  if (!pawl_json_get(all, "reason", &value) || value.len <= 2 ||
+      pawl_str_eqz(value, "null"))
+    value = pawl_strz("\"it was cancelled\"");
+  pawl_member_json(&o, "message", value);
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    if (pawl_json_get(all, members[i], &value))
+      pawl_member_json(&o, members[i], value);
+  pawl_object_end(&o);
+  if (out->failed) d->plan.failed = 1;
+}
+
 pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
                               pawl_handler handler, pawl_str event,
                               pawl_str output, pawl_error *err) {
@@ -83,14 +102,20 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
                      .handler = handler,
                      .event = event,
                      .output = output};
+  pawl_buf why = {.alloc = d->alloc};
   int waits = 0;
 
   if (!event.at && t->event.len) q.event = pawl_buf_str(&t->event);
   q.error = error_of(d, t);
+  if (!q.error.at && pawl_is_cleaning(d)) {
+    tell_cancellation(d, &why);
+    q.error = pawl_buf_str(&why);
+  }
   assert(pawl_tok_live(d, k) && d->turn != PAWL_TURN_LETTERS);
   assert(!pawl_is_aloft(d, t));
   pawl_said_clear(d->result);
   pawl_code rc = d->world->ask(d->world->ud, d, &q, &waits, err);
+  pawl_buf_deinit(&why);
   assert(waits == pawl_is_aloft(d, t));
   d->plan.waits |= waits;
   if (!waits) rc = pawl_spend_lines(d, rc, err);

@@ -64,7 +64,8 @@ void pawl_rules_watch(pawl_decision *d) {
   pawl_plan *p = &d->plan;
   pawl_marks now = {0}, was;
 
-  if (!d->def || p->version || pawl_is_undoing(d)) return;
+  if (!d->def || p->version || pawl_is_undoing(d) || pawl_is_cleaning(d))
+    return;
   if (!d->def->ncancel_on && !p->state.watched.n) return;
   pawl_rules_list(d, d->def, pawl_vars_now(d), &now);
   if (now.failed) p->failed = 1;

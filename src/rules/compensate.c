@@ -144,7 +144,10 @@ static void finish(pawl_decision *d) {
       pawl_tok(d, k)->state = PAWL_TOKEN_CONSUMED;
       pawl_tok(d, k)->changed = 1;
     }
-  pawl_end(d, (pawl_standing)u->end);
+  if (u->end == PAWL_STATUS_CANCELLED)
+    pawl_end_cancelled(d);
+  else
+    pawl_end(d, (pawl_standing)u->end);
 }
 
 void pawl_undo_stop(pawl_decision *d) {

@@ -703,7 +703,7 @@ static int undo_waits(const pawl_decision *d) {
 }
 
 int pawl_decide_beside(const pawl_decision *d) {
-  if (!d->state.visit || d->state.undo.status ||
+  if (!d->state.visit || pawl_undo_is_under_way(&d->state.undo) ||
       d->state.status == PAWL_STATUS_SUSPENDED || undo_waits(d) ||
       (d->state.deadline_us && pawl_decision_now(d) >= d->state.deadline_us))
     return 0;
@@ -717,7 +717,8 @@ const pawl_node *pawl_decide_next_step(const pawl_decision *d,
   const pawl_node *first = NULL;
   if (!d->def || d->taken || d->turn == PAWL_TURN_LETTERS ||
       d->state.status == PAWL_STATUS_SUSPENDED ||
-      pawl_status_has_ended(d->state.status) || d->state.undo.status)
+      pawl_status_has_ended(d->state.status) ||
+      pawl_undo_is_under_way(&d->state.undo))
     return NULL;
   if (!d->state.tokens.n) {
     first = d->state.visit ? NULL : &d->def->nodes[d->def->start];
@@ -742,8 +743,8 @@ int pawl_decide_is_transactional(const pawl_decision *d) {
 }
 
 int pawl_decide_may_wait(const pawl_decision *d) {
-  if (d->state.undo.status && d->turn != PAWL_TURN_LETTERS)
-    return 1; /* undoing */
+  if (pawl_undo_is_under_way(&d->state.undo) && d->turn != PAWL_TURN_LETTERS)
+    return 1;
   const pawl_node *node = pawl_decide_next_step(d, 0);
   return node && !node->transactional;
 }

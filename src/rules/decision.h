@@ -255,8 +255,11 @@ static inline int pawl_tok_live(pawl_decision *d, int k) {
 const pawl_node *pawl_tok_node(pawl_decision *d, int k);
 /* What was done is being undone. */
 static inline int pawl_is_undoing(const pawl_decision *d) {
-  return d->plan.state.undo.status == PAWL_UNDO_PLANNING ||
-         d->plan.state.undo.status == PAWL_UNDO_RUNNING;
+  return pawl_undo_is_under_way(&d->plan.state.undo);
+}
+/* It was cancelled, and cleans up. */
+static inline int pawl_is_cleaning(const pawl_decision *d) {
+  return pawl_state_is_cleaning(&d->plan.state);
 }
 /* By a node, and then it goes on: meanwhile all others stand still, and what
  * comes for them lies where it is. */

@@ -22,22 +22,27 @@ static void note_error(pawl_plan *p, pawl_record *r, const pawl_error *err,
 
 /* ---- ending ---- */
 
-void pawl_end(pawl_decision *d, pawl_standing status) {
-  pawl_plan *p = &d->plan;
-
-  if (status == PAWL_STATUS_FAILED && !p->state.undo.status)
-    pawl_stopped_note(d);
-
-  p->after = PAWL_AFTER_END;
-  p->state.status = status;
-  for (int k = 0; k < p->state.tokens.n; k++) {
+static void drop_all(pawl_decision *d) {
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
     pawl_token *t = pawl_tok(d, k);
     if (!pawl_token_is_live(t->state)) continue;
     t->state = PAWL_TOKEN_DROPPED; /* subscriptions and tasks go with it */
     t->due_us = 0;
     t->changed = 1;
   }
-  pawl_marks_clear(&p->state.joined);
+  pawl_marks_clear(&d->plan.state.joined);
+}
+
+void pawl_end(pawl_decision *d, pawl_standing status) {
+  pawl_plan *p = &d->plan;
+
+  if (pawl_is_cleaning(d)) status = PAWL_STATUS_CANCELLED; /* however */
+  if (status == PAWL_STATUS_FAILED && !p->state.undo.status)
+    pawl_stopped_note(d);
+
+  p->after = PAWL_AFTER_END;
+  p->state.status = status;
+  drop_all(d);
   pawl_undo_stop(d);
   pawl_children_end(d, status);
   pawl_parent_tell(d, status);
@@ -49,10 +54,49 @@ static int may_undo(const pawl_decision *d) {
   return d->def && pawl_def_has_undo(d->def);
 }
 
+/* A deadline that has passed would end that before it begins. */
+static void clean_up(pawl_decision *d) {
+  pawl_state *s = &d->plan.state;
+  const int64_t now = pawl_decision_now(d);
+  pawl_buf since = {.alloc = d->alloc};
+  char at[28];
+
+  for (int k = 0; k < s->tokens.n; k++)
+    if (pawl_tok_live(d, k)) pawl_stop_waiting(d, k, "cancelled");
+  drop_all(d);
+  pawl_undo_stop(d); /* a node's, which it was at */
+  pawl_time_format(now, at);
+  pawl_json_add_string(&since, pawl_strz(at));
+  pawl_object_set(&s->cancellation, "cleaning_since", pawl_buf_str(&since));
+  if (since.failed) d->plan.failed = 1;
+  pawl_buf_deinit(&since);
+  if (s->deadline_us && s->deadline_us <= now)
+    s->deadline_us = pawl_time_after(now, pawl_decision_lasts(d));
+  s->status = PAWL_STATUS_RUNNING;
+  s->suspended_us = 0;
+  d->plan.after = PAWL_AFTER_GO_ON;
+  const int k = pawl_token_new(d, -1);
+  if (k >= 0) pawl_arrive(d, k, d->def->nodes[d->def->on_cancel].name);
+}
+
+void pawl_end_cancelled(pawl_decision *d) {
+  if (d->def && d->def->on_cancel >= 0 && d->plan.state.visit > 0)
+    clean_up(d);
+  else
+    pawl_end(d, PAWL_STATUS_CANCELLED);
+}
+
 void pawl_end_undoing(pawl_decision *d, pawl_standing status, int compensate) {
+  if (pawl_is_cleaning(d)) {
+    pawl_end(d, status);
+    return;
+  }
   if (compensate && may_undo(d) && (d->seq > 0 || d->plan.ran))
     pawl_undo_begin(d, status);
-  else
+  else if (status == PAWL_STATUS_CANCELLED) {
+    pawl_end_cancelled(d);
+    if (d->plan.after != PAWL_AFTER_END) pawl_children_end(d, status);
+  } else
     pawl_end(d, status);
 }
 

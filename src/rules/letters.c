@@ -62,8 +62,11 @@ static int is_last_wish(const pawl_letter *l) {
 }
 
 const pawl_letter *pawl_letters_cancel(const pawl_decision *d) {
+  const int cleans = pawl_state_is_cleaning(&d->state);
+
   for (int i = 0; i < d->nletters; i++) {
     const pawl_letter *l = &d->letters[i];
+    if (cleans && !pawl_letter_is(l, "kill")) continue;
     if ((pawl_letter_is(l, "cancel") || pawl_letter_is(l, "kill") ||
          is_last_wish(l) || is_cancelling(d, l)) &&
         !pawl_plan_takes(&d->plan, &l->no))
@@ -128,7 +131,10 @@ static void end_cancelled(pawl_decision *d, const pawl_letter *l,
   pawl_buf_clear(&p->error);
   pawl_buf_set(&p->detail, pawl_buf_str(&r->text));
   p->outcome = "cancelled";
-  pawl_end_undoing(d, PAWL_STATUS_CANCELLED, compensate);
+  if (pawl_letter_is(l, "kill"))
+    pawl_end(d, PAWL_STATUS_CANCELLED);
+  else
+    pawl_end_undoing(d, PAWL_STATUS_CANCELLED, compensate);
   pawl_trace_verdict(d);
 }
 
@@ -158,7 +164,8 @@ static void note_deletion(pawl_decision *d, const pawl_letter *l,
 }
 
 void pawl_letter_cancel(pawl_decision *d, const pawl_letter *l) {
-  const int ends = pawl_is_undoing(d) && !pawl_is_undoing_part(d);
+  const int cleans = pawl_is_cleaning(d);
+  const int ends = cleans || (pawl_is_undoing(d) && !pawl_is_undoing_part(d));
 
   if (is_last_wish(l)) note_deletion(d, l, (pawl_str){NULL, 0});
   if (pawl_letter_is(l, "kill"))
@@ -170,7 +177,9 @@ void pawl_letter_cancel(pawl_decision *d, const pawl_letter *l) {
   else if (pawl_letter_is(l, "event"))
     end_cancelled(d, l, "cancelled", "event", !d->def || d->def->compensate);
   else if (ends)
-    refuse(d, l, "it is being undone already; `kill` ends it at once");
+    refuse(d, l,
+           cleans ? "it was cancelled, and cleans up; `kill` ends it at once"
+                  : "it is being undone already; `kill` ends it at once");
   else
     end_cancelled(d, l, "cancelled", NULL,
                   is_set(l, "compensate", !d->def || d->def->compensate));
@@ -274,7 +283,8 @@ static void revive(pawl_decision *d) {
   pawl_plan *p = &d->plan;
   if (pawl_status_has_ended(d->state.status)) p->revives = 1;
   begin_deadline(d);
-  pawl_buf_clear(&p->state.cancellation); /* it goes on after all */
+  if (!pawl_is_cleaning(d))
+    pawl_buf_clear(&p->state.cancellation); /* it goes on after all */
   wake_up(d);
   pawl_buf_clear(&p->state.output);
   pawl_buf_clear(&p->state.stopped);
@@ -374,6 +384,7 @@ static void restart(pawl_decision *d, const pawl_letter *l) {
     pawl_vars_put(d, vars, &r->changes);
   pawl_marks_clear(&p->state.joined);
   pawl_state_drop_undo(&p->state);
+  pawl_buf_clear(&p->state.cancellation);
   revive(d);
   k = pawl_token_new(d, -1);
   if (k >= 0) place(d, k, node);
@@ -751,7 +762,7 @@ static void transfer(pawl_decision *d, const pawl_letter *l) {
 
 static int event(pawl_decision *d, pawl_letter *l) {
   if (pawl_is_undoing(d)) return 0;
-  if (pawl_rules_cancel(d, l)) {
+  if (!pawl_is_cleaning(d) && pawl_rules_cancel(d, l)) {
     pawl_letter_cancel(d, l);
     return 1;
   }

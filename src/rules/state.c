@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "../value/json.h"
+
 const char *const pawl_status_names[PAWL_NSTATUSES] = {
 #define STATUS_NAME(name, text) [PAWL_STATUS_##name] = text,
     PAWL_STATUSES(STATUS_NAME)
@@ -90,6 +92,14 @@ void pawl_state_clear(pawl_state *s) {
   s->last_token = 0;
   s->node = s->previous = NULL;
   EACH_MEMBER(CLEAR)
+}
+
+int pawl_state_is_cleaning(const pawl_state *s) {
+  pawl_str since;
+
+  return s->cancellation.len && !pawl_status_has_ended(s->status) &&
+         pawl_json_get(pawl_buf_str(&s->cancellation), "cleaning_since",
+                       &since);
 }
 
 void pawl_state_drop_undo(pawl_state *s) {

@@ -163,5 +163,11 @@ int pawl_state_folded_differs(const pawl_state *a, const pawl_state *b);
 int pawl_state_has_failed(const pawl_state *s); /* as of a token */
 /* Nothing is undone, nor was. */
 void pawl_state_drop_undo(pawl_state *s);
+/* It was cancelled, what it did is undone, and it goes on from the node that
+ * `on_cancel` names: its cancellation says since when. */
+int pawl_state_is_cleaning(const pawl_state *s);
+static inline int pawl_undo_is_under_way(const pawl_compensation *u) {
+  return u->status == PAWL_UNDO_PLANNING || u->status == PAWL_UNDO_RUNNING;
+}
 
 #endif

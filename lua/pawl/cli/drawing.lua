@@ -139,6 +139,10 @@ function drawing.mermaid(graph, marks)
       state and ":::" .. state or "")
   end
   out[#out + 1] = ("  begin(( )) --> %s"):format(ids[graph.start] or "n1")
+  if graph.on_cancel then
+    out[#out + 1] = ('  cancel(( )) -.->|"cancelled"| %s'):format(
+      ids[graph.on_cancel])
+  end
   local on = boundaries(graph)
   for _, node in ipairs(graph.nodes) do
     for _, edge in ipairs(all_edges(node, on)) do
@@ -219,6 +223,11 @@ function drawing.dot(graph, marks)
     "  \"\" [shape=point];",
     ("  \"\" -> %s;"):format(quote_dot(graph.start)),
   }
+  if graph.on_cancel then
+    out[#out + 1] = '  " cancel" [shape=point, label=""];'
+    out[#out + 1] = ('  " cancel" -> %s [label="cancelled", style=dashed];')
+      :format(quote_dot(graph.on_cancel))
+  end
   local on = boundaries(graph)
   for _, node in ipairs(graph.nodes) do
     out[#out + 1] = dot_node(node, marks and marks[node.name])

@@ -1940,8 +1940,10 @@ function Engine:close() end
 ---@field idempotency_key fun(): string  stable across retries of this visit
 
 ---@class pawl.Caught
----@field code string
+---@field code string             "cancelled" in one that cleans up (on_cancel)
 ---@field message string
+---@field by? string               who has cancelled it
+---@field source? string           "user", "parent", "event" ...
 ---@field node? string             where
 ---@field attempt? integer         in which attempt
 ---@field where? string            file and line

@@ -126,6 +126,40 @@ static void where_and_what_are_told(void) {
   kit_close(&k);
 }
 
+static void open_cleaning(kit *k) {
+  kit_open(k,
+           "'start':'t','on_cancel':'c','nodes':["
+           "{'name':'t','kind':'timer','after':60000000,'next':'z'},"
+           "{'name':'c','kind':'step','run':true,'retry':{'max':1},"
+           "'next':'z'}," KIT_FINISH "]");
+  kit_step(k);
+  kit_letter(k, "cancel", "{'reason':'no'}");
+  kit_step(k);
+}
+
+static void who_is_cancelled_cleans_up_first(void) {
+  kit k;
+  open_cleaning(&k);
+  CHECK_STATUS(&k, "running");
+  CHECK(pawl_state_is_cleaning(&k.d.state));
+  kit_letter(&k, "cancel", "{}"); /* refused */
+  kit_run(&k);
+  CHECK_STATUS(&k, "cancelled");
+  CHECK_BUF(k.history, "started t, cancelled t, refused c, step c, ");
+  CHECK(!pawl_state_is_cleaning(&k.d.state));
+  kit_close(&k);
+}
+
+static void however_that_ends_it_is_cancelled(void) {
+  kit k;
+  open_cleaning(&k);
+  kit_says(&k, "c", PAWL_HANDLER_RUN, "!stuck");
+  kit_run(&k);
+  CHECK_STATUS(&k, "cancelled");
+  CHECK_HAS(k.d.plan.error, "'code':'stuck'");
+  kit_close(&k);
+}
+
 TEST_PART(fail_test) {
   it_is_tried_again_after_its_delay();
   one_that_is_routed_goes_there_at_once();
@@ -134,4 +168,6 @@ TEST_PART(fail_test) {
   without_memory_no_attempt_counts();
   without_memory_for_long_it_is_suspended();
   where_and_what_are_told();
+  who_is_cancelled_cleans_up_first();
+  however_that_ends_it_is_cancelled();
 }

@@ -88,7 +88,8 @@ static int64_t deadline_of(const pawl_flight *f) {
 
 /* Its instance is to end, and undoes what was done. */
 static int is_ending(const pawl_held *h) {
-  return h->d.state.undo.status || pawl_letters_cancel(&h->d);
+  return pawl_undo_is_under_way(&h->d.state.undo) ||
+         pawl_letters_cancel(&h->d);
 }
 
 /* Why it may not wait any longer. 0: it may. */

@@ -68,7 +68,8 @@ static pawl_code look_for_cancel(pawl_engine *e, const pawl_held *h, int latch,
   pawl_rows rows;
 
   *out = 0;
-  if (latch == h->latch) return PAWL_OK;
+  if (latch == h->latch || pawl_state_is_cleaning(&h->d.state))
+    return PAWL_OK; /* who kills it takes its lease */
   MUST(PAWL_SERVICE_ASK(READ, inbox_cancel, &rows, PAWL_SLOT_MEMBERS(h)));
   *out = rows.nrows > 0;
   return PAWL_OK;
