@@ -161,6 +161,11 @@ function testing.crash_everywhere(scenario, options)
   return kit "crash".everywhere(scenario, options)
 end
 
+--- What of their workflows the specs of this process have gone through, from
+--- the first call on.
+---@return pawl.Coverage
+function testing.coverage() return kit "coverage".report() end
+
 --- What has become of an instance, in lines: where it went, what it holds, what
 --- it waits for.
 ---@param engine pawl.Engine

@@ -65,6 +65,51 @@ describe("pawl test", function()
     assert.matches("what is wrong fails", ran.out, 1, true)
   end)
 
+  it("tells which ways were not gone, and fails below a threshold", function()
+    here:write("rooms/flow.lua", [[
+      local flow = require "pawl".workflow { code = "t.room" }
+      flow:step("count", { run = function(ctx) ctx.vars.n = 1 end,
+        on_error = { full = "never" }, next = "done" })
+      flow:step("never", { run = function() end })
+      flow:finish "done"
+      return flow]])
+    local ran = here:pawl("test", "--coverage", "gone.json", "--threshold",
+      "60")
+    assert.equal(1, ran.code, ran.out .. ran.err)
+    assert.matches("2 of 4 nodes and ways were gone: 50 %\nt.room: 2 of 4\n  "
+      .. "never routed: error full of count, to never\n  never stood at: never",
+      ran.out, 1, true)
+    assert.matches("the specs go through 50 % of the workflows, less than 60",
+      ran.err, 1, true)
+    ran = here:pawl("test", "--threshold", "50")
+    assert.equal(0, ran.code, ran.out .. ran.err)
+    ran = here:pawl("graph", "rooms/flow.lua", "--coverage", "gone.json")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches('"count"%]:::partly\n', ran.out)
+    assert.matches('"never"%]:::missed\n', ran.out)
+    assert.matches('"done"%)%):::passed\n', ran.out)
+    local drawn = here:json("graph", "rooms/flow.lua", "--coverage",
+      "gone.json")
+    assert.same({ count = "partly", never = "missed", done = "passed" },
+      drawn.marks)
+    assert.matches('label="missed"', here:pawl("graph", "rooms/flow.lua",
+      "--dot", "--coverage", "gone.json").out, 1, true)
+  end)
+
+  it("says what is wrong with what it is to draw", function()
+    here:write("some.json", '{"workflows":[]}')
+    here:write("other.json", "[1")
+    for said, file in pairs {
+      ["some.json tells nothing of t.room"] = "some.json",
+      ["other.json is not what `pawl test --coverage` wrote"] = "other.json",
+      ["cannot read none.json for --coverage: No such file"] = "none.json",
+    } do
+      local ran = here:pawl("graph", "rooms/flow.lua", "--coverage", file)
+      assert.equal(2, ran.code)
+      assert.matches(said, ran.err, 1, true)
+    end
+  end)
+
   it("tells programs in JSON", function()
     local told = here:json("test")
     assert.equal(2, #told.successes)

@@ -73,7 +73,7 @@ local function lines(node)
 end
 
 --- The states of marked nodes, as the legend lists them.
-local states = { "live", "failed", "dropped", "passed" }
+local states = { "live", "failed", "dropped", "missed", "partly", "passed" }
 
 local function present(marks)
   local there, out = {}, {}
@@ -96,6 +96,8 @@ local mermaid_styles = {
   live = "stroke:#1f6feb,stroke-width:4px",
   failed = "stroke:#cf222e,stroke-width:3px,color:#cf222e",
   dropped = "stroke:#999,stroke-dasharray:4 3,color:#999",
+  missed = "stroke:#cf222e,stroke-dasharray:4 3",
+  partly = "fill:#fff8c5,stroke:#9a6700,color:#111",
   passed = "fill:#dafbe1,stroke:#2da44e,color:#111",
 }
 
@@ -171,6 +173,8 @@ local dot_styles = {
   live = 'color="#1f6feb", penwidth=4',
   failed = 'color="#cf222e", fontcolor="#cf222e", penwidth=3',
   dropped = 'color="#999999", fontcolor="#999999", style=dashed',
+  missed = 'color="#cf222e", style=dashed',
+  partly = 'color="#9a6700", style=filled, fillcolor="#fff8c5"',
   passed = 'color="#2da44e", style=filled, fillcolor="#dafbe1"',
 }
 

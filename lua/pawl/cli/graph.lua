@@ -48,12 +48,32 @@ local function load_graph(opts, name)
     version and math.tointeger(tonumber(version))))
 end
 
+--- The marks of a workflow in what `pawl test --coverage` wrote.
+local function marks_of_coverage(path, code)
+  local file, why = io.open(path, "rb")
+  if not file then
+    options.usage("cannot read %s for --coverage: %s", nil, path,
+      why:match ": (.*)" or why)
+  end
+  local text = file:read "a"
+  file:close()
+  local report = pawl.json.decode(text)
+  if type(report) ~= "table" or type(report.workflows) ~= "table" then
+    options.usage("%s is not what `pawl test --coverage` wrote", nil, path)
+  end
+  for _, one in ipairs(report.workflows) do
+    if one.code == code then return one.nodes end
+  end
+  options.usage("%s tells nothing of %s", "no spec has loaded it", path, code)
+end
+
 local function run(opts, args)
   local form = opts.dot and "dot" or opts.format or "mermaid"
   if form ~= "mermaid" and form ~= "dot" then
     options.usage("unknown format '%s'", "mermaid or dot", form)
   end
   local graph, marks = load_graph(opts, args[1])
+  if opts.coverage then marks = marks_of_coverage(opts.coverage, graph.code) end
   if opts.json then
     graph.marks = marks
     term.print(format.json(graph))
@@ -75,6 +95,9 @@ return {
     options.trust,
     { long = "format", arg = "NAME", help = "mermaid (default) or dot" },
     { long = "dot", help = "the same as --format dot" },
+    { long = "coverage", arg = "FILE", help = "mark what specs have gone "
+      .. "through, as `pawl test --coverage` wrote it: passed, partly, "
+      .. "missed" },
   },
   examples = {
     { "pawl graph order.lua", "Mermaid text" },

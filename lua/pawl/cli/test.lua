@@ -1,5 +1,7 @@
 --- pawl test: busted, under the Lua that is in this program.
 local options = require "pawl.cli.options"
+local pawl = require "pawl"
+local term = require "pawl.cli.term"
 
 --- What busted is told, as its own command would be.
 local function arguments(opts, args)
@@ -14,10 +16,34 @@ local function arguments(opts, args)
   return list
 end
 
+local function write(path, text)
+  local file, why = io.open(path, "w")
+  if file then
+    local ok
+    ok, why = file:write(text, "\n")
+    file:close()
+    if ok then return end
+  end
+  options.usage("cannot write %s for --coverage: %s", nil, path, why)
+end
+
+--- What the specs have gone through; 1: that is not enough.
+local function tell_coverage(opts, coverage)
+  local report = coverage.report()
+  if opts.coverage then write(opts.coverage, pawl.json.encode(report)) end
+  if not opts.json then term.lines(coverage.text(report)) end
+  if not opts.threshold or report.share >= opts.threshold then return 0 end
+  term.warn(("pawl: the specs go through %d %% of the workflows, less than "
+    .. "%d"):format(report.share, opts.threshold))
+  return 1
+end
+
 local function run(opts, args)
   if opts.output and opts.json then
     options.usage("--json and --output exclude each other")
   end
+  local measures = opts.coverage or opts.threshold
+  local coverage = measures and require "pawl.testing.coverage"
   local found, runner = pcall(require, "busted.runner")
   if not found then
     error({ code = "unsupported",
@@ -26,7 +52,8 @@ local function run(opts, args)
         .. "luarocks --lua-version=5.4 install busted" }, 0)
   end
   _G.arg = arguments(opts, args)
-  runner { standalone = false } -- which ends the program
+  runner { standalone = false } -- which ends the program when one has failed
+  return coverage and tell_coverage(opts, coverage) or 0
 end
 
 return {
@@ -44,10 +71,16 @@ return {
       .. "a pattern of Lua's" },
     { long = "output", arg = "TYPE", help = "how busted tells it: TAP, json, "
       .. "gtest, junit..." },
+    { long = "coverage", arg = "FILE", help = "write there, as JSON, which "
+      .. "ways of the workflows were gone, and tell it" },
+    { long = "threshold", arg = "PERCENT", type = "count", max = 100,
+      help = "tell it, and fail when it is less than so much" },
   },
   examples = {
     { "pawl test", "all specs in ./spec" },
     { "pawl test spec/order_spec.lua --filter=charge", "some of a file" },
+    { "pawl test --coverage gone.json --threshold 80",
+      "and what of the workflows no spec went through" },
     { "pawl test -- --shuffle --seed=7", "with options of busted's" },
   },
   run = run,

@@ -457,6 +457,7 @@ function doubles.add(methods, states)
       double)
     local ok, err = self:load(flow)
     if not ok then error(tostring(err), 2) end
+    state.flows[code].is_stand_in = true
     return double
   end
 end

@@ -22,6 +22,7 @@ local methods = {}
 --   doubles   lists of them, by "code/node"; of a function one, by "host NAME"
 --   running   by coroutine, the ctx of the handler that runs in it
 --   crash     while it is to die: see pawl.testing.crash
+--   is_apart  what it runs is no workflow of anybody's: pawl.testing.handler
 local states = setmetatable({}, { __mode = "k" })
 
 ---- opening ------------------------------------------------------------------
@@ -70,6 +71,12 @@ local function list_of(load)
   return load
 end
 
+--- What looks on, where it is loaded: pawl.testing.coverage.
+local function tell(what, state)
+  local coverage = package.loaded["pawl.testing.coverage"]
+  if coverage then coverage[what](state) end
+end
+
 local function split(given)
   local state = { options = {}, loaded = {}, flows = {}, doubles = {},
     host = {}, running = setmetatable({}, { __mode = "k" }) }
@@ -94,6 +101,7 @@ function engine.open(given)
   local self = setmetatable({}, mt)
   states[self] = state
   open(state)
+  tell("opened", state)
   state.clock.engines[self] = true
   for _, flow in ipairs(list_of(given.load)) do
     local ok, err = methods.load(self, flow)
@@ -141,6 +149,7 @@ function mt.__close(self) methods.close(self) end
 --- Closes it.
 function methods:close()
   local state = states[self]
+  tell("closing", state)
   state.clock.engines[self] = nil
   return state.engine:close()
 end

@@ -211,6 +211,7 @@ function handler.run(flow, name, options)
   local engine <close>, clock = require("pawl.testing").engine {
     host = given.host, clock = given.clock, seed = given.seed }
   clock.engines[engine] = nil
+  require("pawl.testing.engine").state(engine, "handler").is_apart = true
   assert(engine:load(around))
   local id = assert(engine:start(graph.code, given.input))
   assert(engine:run())
