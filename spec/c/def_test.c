@@ -301,7 +301,8 @@ static void graphs_that_make_no_sense_are_refused_by_the_check(void) {
              "\"next\":{\"x\":\"z\",\"y\":\"b\"}},{\"name\":\"b\",\"kind\":"
              "\"step\",\"line\":3,\"run\":true,\"next\":\"b\"}," FINISH),
        "order.lua:3", "step \"b\": no way from it to a finish",
-       "lead one of its ways to a node made with :finish, or give the workflow "
+       "lead one of its ways to a node made with :finish, or give the "
+       "workflow "
        "endless = true"},
       {NODES("{\"name\":\"a\",\"kind\":\"choice\",\"line\":2,\"choose\":true,"
              "\"next\":{\"x\":\"z\",\"y\":\"b\"}},{\"name\":\"b\",\"kind\":"
@@ -581,8 +582,8 @@ static void what_the_other_kinds_cannot_say_is_refused(void) {
       {"{\"code\":\"c\",\"start\":\"z\",\"cancel_on\":[{\"event\":\"a b\"}],"
        "\"nodes\":[" FINISH "]}",
        "`cancel_on`: event \"a b\" is not well formed", PAWL_PATTERN_RULE},
-      {"{\"code\":\"c\",\"start\":\"z\",\"on_cancel\":\"y\",\"nodes\":["
-       FINISH "]}",
+      {"{\"code\":\"c\",\"start\":\"z\",\"on_cancel\":\"y\",\"nodes\":[" FINISH
+       "]}",
        "workflow \"c\": `on_cancel` names no node \"y\"", NULL},
       {"{\"code\":\"c\",\"start\":\"z\",\"on_failure\":{\"emit\":\"\"},"
        "\"nodes\":[" FINISH "]}",

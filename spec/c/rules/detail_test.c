@@ -15,7 +15,7 @@ static void fill(pawl_token *t) {
 }
 
 static unsigned all_there(void) {
-  return PAWL_NDETAILS < 32 ? (1u << PAWL_NDETAILS) - 1 : ~0u;
+  return (unsigned)((UINT64_C(1) << PAWL_NDETAILS) - 1);
 }
 
 static void it_is_read_as_it_was_written(void) {
