@@ -29,8 +29,9 @@ const char *pawl_version(void) {
 
 /* clang-format off */
 #define VERBS(X)                                                    \
-  X(start) X(item) X(signal) X(signal_start) X(ask) X(change) X(list) \
-  X(history) X(audit) X(outbox_list) X(outbox_relay)                \
+  X(start) X(item) X(signal) X(signal_start) X(ask) X(complete)     \
+  X(change) X(list) X(history) X(audit)                             \
+  X(outbox_list) X(outbox_relay)                                    \
   X(outbox_change) X(task_list) X(task_change)                      \
   X(executor_list) X(workflow_list) X(workflow_get) X(deploy)       \
   X(stats) X(problems) X(prune) X(backup)                           \
@@ -506,6 +507,12 @@ pawl_code pawl_ask(pawl_engine *engine, const char *id, const char *request,
   ALONE;
   ANSWER(FOUND(pawl_engine_find, id,
                pawl_engine_ask(engine, &found, pawl_strz(request), &b, err)));
+}
+
+pawl_code pawl_complete(pawl_engine *engine, const char *token,
+                        const char *request, char **out, pawl_error *err) {
+  ANSWER(pawl_engine_complete(engine, pawl_strz(token), pawl_strz(request), &b,
+                              err));
 }
 
 pawl_code pawl_published(pawl_engine *engine, const char *id, char **out,

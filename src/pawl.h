@@ -1463,6 +1463,21 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_ask(pawl_engine *engine, const char *id,
                                          const char *request, char **out,
                                          pawl_error *err);
 
+/* Completes what a handler has given the token for, by ctx.callback: its event
+ * goes to its instance, with the token as its key and id; once, however often
+ * it is asked for. `request`: a JSON object or NULL, keys: data (any JSON
+ * value), by. `out` (may be NULL): {"instance","event","repeated"}, the
+ * caller's; repeated: that was done before, and this changes nothing.
+ * PAWL_NOTFOUND: no such token, whatever is wrong with it; of a good one
+ * PAWL_ALREADY_FINISHED: its instance has ended; else as pawl_signal.
+ *
+ *   rc = pawl_complete(engine, token, "{\"data\":{\"paid\":true}}", NULL,
+ *                      &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_complete(pawl_engine *engine,
+                                              const char *token,
+                                              const char *request, char **out,
+                                              pawl_error *err);
+
 /* What handlers have shown of an instance, by ctx.publish: {"NAME":{"value",
  * "updated"},...} by their names; the caller's. `id` may be shortened.
  * PAWL_NOTFOUND, PAWL_AMBIGUOUS.

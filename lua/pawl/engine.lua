@@ -859,6 +859,24 @@ function methods:ask(id, name, data, options)
   return told.value == nil and core.null or told.value
 end
 
+local complete_shape = args.of("complete", nil, { data = false })
+
+--- Completes what ctx.callback gave the token for: its event goes to its
+--- instance, once. true: it does now; false: that was done before.
+---@param token string
+---@param data? any
+---@param options? { by?: string }
+---@return boolean? done
+---@return pawl.Error? err
+function methods:complete(token, data, options)
+  args.text("complete", token)
+  local given = read("complete", complete_shape, options)
+  given.data = data
+  local told, err = core.complete(self, token, given)
+  if not told then return nil, err end
+  return not told.repeated
+end
+
 --- What handlers show of an instance by ctx.publish: all by their names, or the
 --- value of one, nil where nothing is shown by that name.
 ---@param id string

@@ -370,6 +370,7 @@ static void what_is_needed_is_asked_for(void) {
   TOLD(pawl_status(e, NULL, &status, &err));
   TOLD(pawl_result(e, NULL, 0, NULL, &err));
   TOLD(pawl_ask(e, NULL, "{}", NULL, &err));
+  TOLD(pawl_complete(e, NULL, "{}", NULL, &err));
   TOLD(pawl_published(e, NULL, NULL, &err));
   TOLD(pawl_status(e, w.id, NULL, &err));
   TOLD(pawl_history(e, NULL, NULL, NULL, &err));

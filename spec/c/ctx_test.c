@@ -42,6 +42,7 @@ static void a_handler_sees_its_call(engine *e) {
          "assert(ctx.executor == '0190-executor')\n"
          "assert(ctx.input.price == 3 and ctx.input == ctx.input)\n"
          "assert(ctx.now() == 1764000000.5)\n"
+         "assert(ctx.callback('paid') == 't4.paid')\n"
          "assert(ctx.idempotency_key() == '0190-id/1/4')\n"
          "assert(ctx.cancelled() == false)\n"
          "assert(tostring(ctx) == 'pawl.ctx: 0190-id, node a')\n"

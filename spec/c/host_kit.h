@@ -122,6 +122,14 @@ static inline pawl_code serve_output(const pawl_call *call, pawl_str node,
   return PAWL_OK;
 }
 
+static inline pawl_code serve_callback(const pawl_call *call, pawl_str event,
+                                       pawl_buf *out, pawl_error *err) {
+  if (pawl_str_eqz(event, "lost"))
+    return pawl_fail(err, PAWL_UNREACHABLE, "the store is gone");
+  pawl_buf_addf(out, "t%d.%.*s", (int)call->visit, (int)event.len, event.at);
+  return PAWL_OK;
+}
+
 static const pawl_services SERVICES = {.now = serve_now,
                                        .log = serve_log,
                                        .heartbeat = serve_heartbeat,
@@ -130,6 +138,7 @@ static const pawl_services SERVICES = {.now = serve_now,
                                        .visits = serve_visits,
                                        .progress = serve_progress,
                                        .output = serve_output,
+                                       .callback = serve_callback,
                                        .new_id = serve_new_id,
                                        .query = serve_query};
 

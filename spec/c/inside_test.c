@@ -123,6 +123,7 @@ static void call_what_is_refused(pawl_engine *e, const char *own_id) {
   REFUSED(pawl_wait(e, 0, NULL));
   REFUSED(pawl_result(e, own_id, 0, &text, NULL));
   REFUSED(pawl_ask(e, own_id, "{}", &text, NULL));
+  REFUSED(pawl_complete(e, "x", "{}", &text, NULL));
   REFUSED(pawl_published(e, own_id, &text, NULL));
   REFUSED(pawl_fd(e, &yes, NULL));
   REFUSED(pawl_save(e, NULL));

@@ -92,6 +92,7 @@ local LINES = {
   outbox = { { "outbox" }, { "outbox", "retry", "--dead" } },
   relay = { { "relay", "--exec", "cat", "--once" } },
   ask = { { "ask", "ID", "go", "--timeout", "0", code = 1 } }, -- no answer
+  complete = { { "complete", "no-token", code = 3 } },
   signal = { { "signal", "go", "--key", "k1" },
     { "signal", "go", "--instance", "ID" },
     { "signal", "go", "--key", "k2", "--start", "t.marked" } },

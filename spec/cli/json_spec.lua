@@ -19,7 +19,8 @@ flow:step("first", { retry = false, undo = function() end,
     end
     return ctx.input.to or "pause"
   end,
-  next = { pause = "pause", ask = "ask", call = "call", open = "open" } })
+  next = { pause = "pause", ask = "ask", call = "call", open = "open",
+    token = "token" } })
 flow:timer("pause", { after = 3600, next = "done" })
 flow:task("ask", { title = "look", role = "clerk", due = "2h",
   form = "form.look", next = "done" })
@@ -27,6 +28,9 @@ flow:call("call", { workflow = "t.all", input = function()
   return { to = "ask" } end, next = "done" })
 flow:wait("open", { event = "t.open", next = "done",
   answer = function(event) return event.data end })
+flow:step("token", { next = "open", run = function(ctx)
+  ctx.vars.token = ctx.callback "t.open"
+end })
 flow:finish "done"
 return flow
 ]]
@@ -409,6 +413,13 @@ for _, backend in ipairs(backends) do
       check("start", "start", "t.all", "--key", "w", "--wait")
     end
 
+    local function completes(check, run)
+      local id = run("start", "t.all", "-i", '{"to":"token"}'):match "%S+"
+      run("worker", "--until-idle", "all.lua")
+      check("complete", "complete",
+        check("show", "show", id).variables.token)
+    end
+
     -- these write what is compared above
     local function is_alike(name)
       return name == "task fail" or name == "task retry"
@@ -425,6 +436,7 @@ for _, backend in ipairs(backends) do
       changes(check, run, ids)
       starts(check)
       answers(check, run)
+      completes(check, run)
       goes(check, ids)
       finish(is_alike)
     end)

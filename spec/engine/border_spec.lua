@@ -23,12 +23,15 @@ local function flows()
   local wait = pawl.workflow { code = "t.wait", start = "w" }
   wait:wait("w", { event = "go", key = "order", next = "z" })
   wait:finish("z", { output = function(ctx) return ctx.event end })
+  local token = pawl.workflow { code = "t.token" }
+  token:step("a", { run = function(ctx) ctx.vars.it = ctx.callback "go" end })
+  token:wait("w", { event = "go" })
   local ask = pawl.workflow { code = "t.ask", start = "t" }
   ask:task("t", { roles = { "clerk" }, title = "Look", next = "z" })
   ask:finish "z"
   local tell = kit.one(function(ctx) ctx.emit("told", { n = 1 }) end,
     { code = "t.tell" })
-  return { wait, ask, tell }
+  return { wait, ask, tell, token }
 end
 
 local OURS = { key = "k", business_key = "b", correlation = "c" }
@@ -146,6 +149,20 @@ local cases = {
   status = gone(function(e, id) return e:status(id) end),
   result = gone(function(e, id) return e:result(id, { timeout = 0 }) end),
   ask = gone(function(e, id) return e:ask(id, "go", 1, { timeout = 0 }) end),
+  complete = apart(function(world)
+    local tokens = {}
+    for i, options in ipairs { { tenant = "b" }, {} } do
+      local id = assert(world.all:start("t.token", {}, options))
+      assert(world.all:run())
+      tokens[i] = assert(world.all:get(id)).variables.it
+    end
+    assert.equal(2, #tokens)
+    for _, token in ipairs(tokens) do
+      assert.equal(said(NOBODYS, world.e:complete "x"),
+        said(NOBODYS, world.e:complete(token)))
+      assert.is_true(world.all:complete(token))
+    end
+  end),
   published = gone(function(e, id) return e:published(id) end),
   history = gone(function(e, id) return e:history(id) end),
   variable_history = gone(function(e, id)
@@ -317,7 +334,7 @@ local cases = {
     return e.workflows:transfer("t.wait", 1, 2)
   end),
   ["workflows:list"] = apart(function(world)
-    assert.equal(3, #assert(world.e.workflows:list()))
+    assert.equal(#flows(), #assert(world.e.workflows:list()))
     refused(function(e) return e.workflows:list { live = true } end)(world)
   end),
   ["workflows:get"] = "definitions are shared by all",

@@ -206,7 +206,7 @@ function kit.stored(backend, url)
 end
 
 --- Who runs is no part of what was done; these are the same for all stores.
-local ASIDE = { meta = true, version = true, executor = true }
+local ASIDE = { secret = true, meta = true, version = true, executor = true }
 
 local function tables(backend, url)
   local rows = kit.select(url, backend.name == "postgres"

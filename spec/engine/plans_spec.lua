@@ -132,6 +132,7 @@ local MEANT = {
   { "prune_expired", "expires .*expires_at<", "what has expired" },
   { "prune_published", "instance,seq%)>", "a page, in order" },
   { "prune_tasks", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
+  { "secret_get", "secret_1 %(name=%?%)", "the only one of that name" },
   { "trigger_%a+", "trigger", "a row for each pattern of a workflow" },
   { ".*", "suspension_1 %(is_prefix=%?%)", "prefixes that are suspended: a "
     .. "few" },

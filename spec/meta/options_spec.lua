@@ -111,6 +111,7 @@ local CLASSES = {
   StartItem = { "item" },
   Signal = { "signal" },
   AskOptions = { "ask", c = set("name", "data") },
+  CompleteOptions = { "complete", c = set("data") },
   SignalStart = { "signal_start", lua = set(table.unpack(sorted(
     options_of "start"))), c = set "options" },
   Query = { "list" },

@@ -185,7 +185,8 @@ declare t record; c record; names text; vals text;
 begin
   for t in select oid, relname as name from pg_class
             where relnamespace = 'pawl'::regnamespace and relkind = 'r'
-              and relname not in ('migration', 'meta', 'housekeeper') loop
+              and relname not in ('migration', 'meta', 'secret',
+                'housekeeper') loop
     names := ''; vals := '';
     for c in select attname as name, format_type(atttypid, -1) as type
                from pg_attribute

@@ -144,7 +144,7 @@ begin
   if plain then
     for t in select tablename as name from pg_tables
               where schemaname = 'pawl'
-                and tablename not in ('migration', 'meta') loop
+                and tablename not in ('migration', 'meta', 'secret') loop
       if pg_total_relation_size(format('pawl.%I', t.name)) > 500000 then
         execute format('truncate pawl.%I cascade', t.name);
       else -- quicker, but what was there is still walked past for a while

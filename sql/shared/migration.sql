@@ -15,6 +15,11 @@ values (@number, @name, @breaking, {{now}});
 -- rows: value text
 select value from pawl.meta where key = @key;
 
+-- name: secret_get
+-- args: @name text
+-- rows: value text
+select value from pawl.secret where name = @name;
+
 -- name: meta_put
 -- args: @key text, @value text
 insert into pawl.meta (key, value) values (@key, @value)

@@ -16,6 +16,7 @@ sqlite.says = {
   { "%s+with %(fillfactor = %d+%)", "" },
   { "%s+for update%f[%W]", "" },
   { "%s+offset 0%f[%W]", "" },
+  { "gen_random_uuid%(%)", "lower(hex(randomblob(16)))" },
   { "%f[%w_]left%(([@%w._{}]+), ", "substr(%1, 1, " },
 }
 sqlite.lacks = "comment on "

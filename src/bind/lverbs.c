@@ -490,6 +490,13 @@ VERB(CORE, ask, "ask", GIVES(RECORD), ARG(TEXT), JSON_OF("request")) {
   return pawl_ask(e, c->text, c->json[0], &c->out, err);
 }
 
+/* core.complete(engine, token, request) -> {instance, event, repeated}
+ * | nil, err */
+VERB(CORE, complete, "complete", GIVES(RECORD), ARG(TEXT),
+     JSON_OF("request")) {
+  return pawl_complete(e, c->text, c->json[0], &c->out, err);
+}
+
 /* core.published(engine, id) -> {name = {value, updated}} | nil, err */
 VERB(CORE, published, "published", GIVES(DATA), ARG(TEXT)) {
   return pawl_published(e, c->text, &c->out, err);
@@ -730,9 +737,8 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
 #define VERBS(X)                                                             \
   X(start) X(start_many) X(signal) X(transaction_begin)                      \
   X(transaction_commit) X(transaction_abort) X(transaction_query)            \
-  X(change) X(bulk) X(get) X(result) X(ask) X(published) X(status)           \
-  X(list) X(tally)                                                           \
-  X(tally_groups) X(history) X(audit)                                        \
+  X(change) X(bulk) X(get) X(result) X(ask) X(complete) X(published)         \
+  X(status) X(list) X(tally) X(tally_groups) X(history) X(audit)             \
   X(tokens) X(explain) X(task_list) X(task_tally) X(task_get) X(task_find)   \
   X(task_change)                                                             \
   X(workflow_list) X(workflow_get) X(workflow_change) X(workflow_graph)      \

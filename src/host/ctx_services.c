@@ -104,6 +104,28 @@ static int ctx_idempotency_key(lua_State *L, pawl_run *run) {
   return 1;
 }
 
+/* ctx.callback(event) -> a token: who gives it to engine:complete sends this
+ * instance that event */
+static int ctx_callback(lua_State *L, pawl_run *run) {
+  static const char HINT[] = "ctx.callback(\"payment.received\")";
+  pawl_error err;
+  pawl_str event;
+  if (lua_type(L, 1) != LUA_TSTRING)
+    return pawl_ctx_raise_text(L, PAWL_MISUSE, HINT,
+                               "ctx.callback: the event is a %s, not a name",
+                               luaL_typename(L, 1));
+  event.at = lua_tolstring(L, 1, &event.len);
+  pawl_buf *token = pawl_ctx_push_buf(L, run);
+  run->host->serving = 1;
+  pawl_code rc = run->call->services->callback(run->call, event, token, &err);
+  run->host->serving = 0;
+  if (rc != PAWL_OK || pawl_buf_check(token, &err) != PAWL_OK)
+    return pawl_ctx_raise(L, &err);
+  lua_pushlstring(L, token->at, token->len);
+  pawl_buf_deinit(token);
+  return 1;
+}
+
 static int ctx_visit(lua_State *L, pawl_run *run) {
   const pawl_call *call = run->call;
   pawl_error err;
@@ -229,6 +251,8 @@ void pawl_ctx_open_db(pawl_host *host, lua_State *L) {
 }
 
 const pawl_ctx_member pawl_ctx_services[] = {
+    {"callback", PAWL_CTX_CALL, PAWL_CTX_ASKS,
+     "ctx.callback(\"payment.received\")", ctx_callback},
     {"cancelled", PAWL_CTX_CALL, PAWL_CTX_ASKS, "ctx.cancelled()",
      ctx_cancelled},
     {"db", PAWL_CTX_VALUE, PAWL_CTX_ANYTIME, "", ctx_db}, /* its own ask */

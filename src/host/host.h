@@ -180,6 +180,10 @@ typedef struct pawl_services {
    * PAWL_NOTFOUND: its history was trimmed. */
   pawl_code (*output)(const pawl_call *call, pawl_str node, pawl_buf *out,
                       pawl_error *err);
+  /* Appends the token that completes a wait of this instance for that event:
+   * the same for each attempt. PAWL_MISUSE: no event has that name. */
+  pawl_code (*callback)(const pawl_call *call, pawl_str event, pawl_buf *out,
+                        pawl_error *err);
   /* A new instance's id, for ctx.start. */
   pawl_code (*new_id)(const pawl_call *call, char id[37], pawl_error *err);
   /* ctx.db:query: params a JSON array; appends a JSON array of row objects

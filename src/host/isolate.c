@@ -181,12 +181,22 @@ static pawl_code ask_progress(const pawl_call *call, pawl_buf *out,
              err);
 }
 
+static pawl_code ask_named(const pawl_call *call, pawl_wire_ask what,
+                           pawl_str name, pawl_buf *out, pawl_error *err) {
+  warden *w = call->services_ud;
+  const size_t from = begin_ask(w, what, serial_of(call));
+  pawl_wire_add_str(&w->ch.out, name);
+  return ask(w, from, NULL, out, err);
+}
+
 static pawl_code ask_output(const pawl_call *call, pawl_str node,
                             pawl_buf *out, pawl_error *err) {
-  warden *w = call->services_ud;
-  const size_t from = begin_ask(w, PAWL_ASK_OUTPUT, serial_of(call));
-  pawl_wire_add_str(&w->ch.out, node);
-  return ask(w, from, NULL, out, err);
+  return ask_named(call, PAWL_ASK_OUTPUT, node, out, err);
+}
+
+static pawl_code ask_callback(const pawl_call *call, pawl_str event,
+                              pawl_buf *out, pawl_error *err) {
+  return ask_named(call, PAWL_ASK_CALLBACK, event, out, err);
 }
 
 static pawl_code ask_new_id(const pawl_call *call, char id[37],
@@ -224,10 +234,11 @@ static void tell_log(const pawl_call *call, int level, const char *message,
   if (w->ch.out.failed || w->ch.out.len > LOGS_AT_ONCE) flush(w);
 }
 
-#define SERVICES                                                        \
-  .now = ask_now, .log = tell_log, .heartbeat = ask_heartbeat,          \
-  .cancelled = ask_cancelled, .attrs = ask_attrs, .visits = ask_visits, \
-  .progress = ask_progress, .output = ask_output, .new_id = ask_new_id
+#define SERVICES                                                            \
+  .now = ask_now, .log = tell_log, .heartbeat = ask_heartbeat,              \
+  .cancelled = ask_cancelled, .attrs = ask_attrs, .visits = ask_visits,     \
+  .progress = ask_progress, .output = ask_output, .callback = ask_callback, \
+  .new_id = ask_new_id
 static const pawl_services services = {SERVICES};
 static const pawl_services with_query = {SERVICES, .query = ask_query};
 

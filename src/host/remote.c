@@ -286,6 +286,8 @@ static pawl_code serve(pawl_remote *r, pawl_wire_ask what, pawl_run *run,
       return call->services->progress(call, text, err);
     case PAWL_ASK_OUTPUT:
       return call->services->output(call, pawl_wire_take_str(m), text, err);
+    case PAWL_ASK_CALLBACK:
+      return call->services->callback(call, pawl_wire_take_str(m), text, err);
     case PAWL_ASK_NEW_ID:
       return serve_id(call, text, err);
     case PAWL_ASK_QUERY:

@@ -53,7 +53,8 @@ typedef enum pawl_wire_ask {
   PAWL_ASK_ATTRS,
   PAWL_ASK_VISITS,
   PAWL_ASK_PROGRESS,
-  PAWL_ASK_OUTPUT, /* node */
+  PAWL_ASK_OUTPUT,   /* node */
+  PAWL_ASK_CALLBACK, /* event */
   PAWL_ASK_NEW_ID,
   PAWL_ASK_QUERY,  /* sql, params */
   PAWL_ASK_HOST,   /* name, input, number, again, gone, may_wait */

@@ -20,6 +20,8 @@ static const struct {
 #undef MEMBER
 };
 
+_Static_assert(PAWL_NDETAILS <= 32, "a set of members is 32 bits");
+
 const pawl_detail pawl_detail_none;
 
 static void *value_of(pawl_detail *d, unsigned i) {

@@ -8,12 +8,13 @@ local commands = {}
 
 commands.names = {
   "run", "dev", "start", "worker", "list", "show", "explain", "tokens",
-  "history", "audit", "outbox", "relay", "signal", "ask", "task", "cancel",
-  "suspend", "resume", "retry", "restart", "move", "kill", "wake", "edit",
-  "note", "delete", "undelete", "archive", "unarchive", "purge", "workflow",
-  "executors", "stats", "problems", "top", "health", "doctor", "graph",
-  "check", "test", "deploy", "prune", "migrate", "backup", "restore", "export",
-  "import", "reclaim", "version", "completion", "man", "help",
+  "history", "audit", "outbox", "relay", "signal", "ask", "complete",
+  "task", "cancel", "suspend", "resume", "retry", "restart", "move", "kill",
+  "wake", "edit", "note", "delete", "undelete", "archive", "unarchive",
+  "purge", "workflow", "executors", "stats", "problems", "top", "health",
+  "doctor", "graph", "check", "test", "deploy", "prune", "migrate",
+  "backup", "restore", "export", "import", "reclaim", "version",
+  "completion", "man", "help",
 }
 
 --- What hands type that know other tools: each a command by another name.

@@ -14,8 +14,9 @@ grant select on all tables in schema pawl
   to pawl_worker, pawl_operator, pawl_reader;
 grant insert, update, delete on all tables in schema pawl
   to pawl_worker, pawl_operator;
-revoke insert, update, delete on pawl.migration, pawl.meta
+revoke insert, update, delete on pawl.migration, pawl.meta, pawl.secret
   from pawl_worker, pawl_operator;
+revoke select on pawl.secret from pawl_reader;
 revoke insert, update, delete on pawl.workflow, pawl.trigger
   from pawl_operator;
 ]]

@@ -1024,6 +1024,20 @@ function Engine:result(id, options) end
 ---@return pawl.Error? err
 function Engine:ask(id, name, data, options) end
 
+---@class pawl.CompleteOptions
+---@field by? string     who does
+
+--- Completes what a handler gave the token for by ctx.callback: its event goes
+--- to its instance, once. true: it does now; false: that was done before. Any
+--- token that is not good is "notfound"; of a good one "already_finished": its
+--- instance has ended.
+---@param token string
+---@param data? any
+---@param options? pawl.CompleteOptions
+---@return boolean? done
+---@return pawl.Error? err
+function Engine:complete(token, data, options) end
+
 --- What handlers show of an instance by ctx.publish: all by their names, or the
 --- value of one; nil: nothing is shown by that name.
 ---@param id string
@@ -1937,6 +1951,9 @@ function Engine:close() end
 ---@field answer fun(value: any)  what who sent ctx.event by engine:ask is told
 ---@field start fun(code: string, input?: any, options?: pawl.ChildOptions): string
 ---                               the id of an instance made with the decision
+---@field callback fun(event: string): string  a secret token: who gives it to
+---                               engine:complete sends this instance that event,
+---                               once. The same for each attempt of this visit
 ---@field idempotency_key fun(): string  stable across retries of this visit
 
 ---@class pawl.Caught

@@ -35,6 +35,18 @@ comment on table pawl.meta is 'facts of the store itself: shards';
 comment on column pawl.meta.key is 'which fact: shards';
 comment on column pawl.meta.value is 'the fact, as text';
 
+-- Drawn as the store is made; its copies have them, too. Readers need none.
+create table pawl.secret (
+  name text primary key,
+  value text not null
+);
+comment on table pawl.secret is 'what nobody outside of the store may know';
+comment on column pawl.secret.name is
+  'what it is for: callback, by which tokens of ctx.callback are known';
+comment on column pawl.secret.value is 'the secret';
+insert into pawl.secret (name, value)
+values ('callback', gen_random_uuid()::text || gen_random_uuid()::text);
+
 -- Definitions -------------------------------------------------------------
 
 create table pawl.workflow (

@@ -181,6 +181,7 @@ struct pawl_engine {
                         behind them */
     pawl_buf asked;  /* ids of instances that have a letter */
   } after_held;
+  char secret[80]; /* common/callback.h; "": not read yet */
   /* ---- versions ---- */
   int64_t store_epoch; /* the one that knows us and our definitions */
   int graph_only;      /* no code is to be loaded from the store now */

@@ -85,6 +85,11 @@ pawl_code pawl_import_back(pawl_engine *e, pawl_str text,
 pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal,
                              const pawl_str *from, int64_t *reached,
                              pawl_buf *out, pawl_error *err);
+/* complete.c: the event of a token of ctx.callback goes to its instance, as
+ * pawl_complete says. */
+pawl_code pawl_engine_complete(pawl_engine *e, pawl_str token,
+                               pawl_str request, pawl_buf *out,
+                               pawl_error *err);
 /* In a transaction that is held an event is stored and nobody is looked for:
  * who begins to wait meanwhile would see it as little as it sees him. This does
  * it once that is committed; what cannot be done is logged, and left to

@@ -10,6 +10,7 @@
 #include "../../rules/trim.h"
 #include "../../value/json.h"
 #include "../common/attributes.h"
+#include "../common/callback.h"
 #include "../common/query.h"
 #include "../common/time.h"
 #include "outputs.h"
@@ -133,6 +134,40 @@ static pawl_code service_new_id(const pawl_call *call, char id[37],
   return rc;
 }
 
+/* ---- ctx.callback ---- */
+
+static pawl_code read_secret(pawl_engine *e, const pawl_held *h, pawl_str *out,
+                             pawl_error *err) {
+  pawl_rows rows;
+
+  *out = pawl_strz(e->secret);
+  if (out->len) return PAWL_OK;
+  MUST(PAWL_SERVICE_ASK(READ, secret_get, &rows,
+                        .name = pawl_strz(PAWL_CALLBACK_SECRET)));
+  return pawl_callback_keep(
+      e, rows.nrows ? pawl_read_secret_get(&rows, 0).value : pawl_strz(""),
+      out, err);
+}
+
+static pawl_code service_callback(const pawl_call *call, pawl_str event,
+                                  pawl_buf *out, pawl_error *err) {
+  pawl_engine *e = call->services_ud;
+  const pawl_held *h = slot_of(call);
+  const pawl_callback c = {h->d.id, call->visit, event};
+  pawl_str secret;
+  char name[201];
+
+  pawl_str_copy(name, sizeof name, event);
+  if (event.len >= sizeof name || memchr(event.at, 0, event.len) ||
+      !pawl_def_is_event(name, 0))
+    return pawl_fail_hint(err, PAWL_MISUSE, PAWL_CODE_RULE,
+                          "ctx.callback: \"%.60s\" cannot be an event's name",
+                          name);
+  MUST(read_secret(e, h, &secret, err));
+  pawl_callback_write(secret, &c, out);
+  return pawl_buf_check(out, err);
+}
+
 /* ---- ctx.visit ----
  *
  * Visits are numbered over all nodes, so those of one are counted, when a
@@ -241,5 +276,6 @@ const pawl_services pawl_engine_services = {
     .visits = service_visits,
     .progress = service_progress,
     .output = pawl_service_output,
+    .callback = service_callback,
     .query = service_query,
 };
