@@ -261,8 +261,9 @@ local function token_sentence(data, token, several)
   local text = data.away
     and "it stands still until `pawl reclaim` takes the instance back."
     or waits[token.waiting_for.what](data, token, token.waiting_for)
-  return ("%s%s%s%s: %s"):format(who, token.kind and token.kind .. " " or "",
+  return ("%s%s%s%s%s: %s"):format(who, token.kind and token.kind .. " " or "",
     words.quoted(token.node),
+    token.beside and ", beside " .. words.quoted(token.beside) or "",
     token.since and " since " .. words.when(data, token.since) or "", text)
 end
 

@@ -1,4 +1,5 @@
 --- Boundaries: on_timer and on_event of a node.
+local explain = require "pawl.explain"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
@@ -74,6 +75,11 @@ kit.describe("a boundary timer", function(backend)
           ctx.vars.reminded = reminded
         end } })
       assert.equal("ask ask.on_timer", nodes(engine, id))
+      local told = assert(engine:explain(id))
+      assert.same({ nil, "ask" },
+        { told.tokens[1].beside, told.tokens[2].beside })
+      assert.matches('stands at timer "ask.on_timer", beside "ask" since',
+        table.concat(explain.sentences(told), " "))
       pass(engine, clock, 3 * DAY)
       assert.equal(3, reminded)
       local got = assert(engine:get(id))

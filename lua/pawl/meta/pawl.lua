@@ -618,6 +618,7 @@ function Transaction:query(sql, ...) end
 ---@field no integer
 ---@field node string
 ---@field kind? string
+---@field beside? string  of a boundary: the node that it is on
 ---@field branch? string
 ---@field state string
 ---@field since? string

@@ -686,6 +686,7 @@ static void add_token(const facts *f, int k, pawl_object *list) {
   pawl_list_object(list, &o);
   pawl_member_columns(&o, &f->at[TOKENS], k, "no node");
   pawl_member_textz(&o, "kind", v.node ? pawl_kind_name(v.node->kind) : NULL);
+  if (v.node && v.node->on) pawl_member_textz(&o, "beside", v.node->on);
   pawl_member_columns(&o, &f->at[TOKENS], k,
                       "fork branch state visit attempt since=entered_at "
                       "due=due_at");
