@@ -11,6 +11,7 @@ local core = require "pawl.core"
 local later = require "pawl.later"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
+local words = require "pawl.words"
 
 local explain = later "pawl.explain"
 
@@ -396,6 +397,9 @@ end
 
 ---- list --------------------------------------------------------------------
 
+--- An instance's error reads as one line, as those do that are raised.
+local Told = { __tostring = words.error }
+
 --- One instance; its attributes are as they went in.
 ---@param id string
 ---@param how? "table"|"json"
@@ -408,6 +412,7 @@ function methods:get(id, how)
   for name, entry in pairs(instance.attributes) do
     instance.attributes[name] = attribute.from_json(entry)
   end
+  if type(instance.error) == "table" then setmetatable(instance.error, Told) end
   return instance
 end
 

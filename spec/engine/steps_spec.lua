@@ -27,6 +27,18 @@ kit.describe("a step", function(backend)
     }, seen)
   end)
 
+  it("that fails leaves an error that reads as one line", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one(function()
+      error { code = "declined", message = "no money", retry = false }
+    end)))
+    local id = assert(engine:start "t.one")
+    assert(engine:run())
+    local err = assert(engine:get(id)).error
+    assert.equal("declined: no money", tostring(err))
+    assert.equal("no money", pawl.json.decode(pawl.json.encode(err)).message)
+  end)
+
   it("hands its variables to the next", function()
     local engine = backend.fresh()
     assert(engine:load(kit.chain {
