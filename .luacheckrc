@@ -4,6 +4,7 @@ max_line_length = 80
 exclude_files = { "build", "lua_modules" }
 
 files["spec"] = { std = "+busted" }
+files["examples/testing/spec"] = { std = "+busted" }
 files[".busted"] = { std = "lua54" }
 -- Annotations of functions bound in C: no bodies, so no use of arguments.
 files["lua/pawl/meta"] = { ignore = { "211", "212" } }

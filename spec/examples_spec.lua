@@ -46,6 +46,17 @@ describe("the example", function()
     assert.equal("refused", instance.node)
   end)
 
+  it("testing/ is a folder with specs, and finds the mistake in it", function()
+    local folder = command.folder()
+    shell.output { "cp", "-r", example "testing/.", folder.dir }
+    local ran = folder:pawl("test", "--output=TAP", "--coverage", "gone.json",
+      "--threshold", "90")
+    assert.equal(0, ran.code, ran.out .. ran.err)
+    assert.matches("ok 1 - a worker that dies anywhere charges nobody twice",
+      ran.out, 1, true)
+    assert.matches("never taken: look =keep> done", ran.out, 1, true)
+  end)
+
   it("approval.lua is decided by the commands that it names", function()
     local folder = command.folder()
     local text = tmp.read(example "approval.lua")

@@ -51,6 +51,9 @@ local function run(opts, args)
       hint = "Debian's package lua-busted, or "
         .. "luarocks --lua-version=5.4 install busted" }, 0)
   end
+  -- busted forgets what a file of specs has loaded, when that is over; what
+  -- builds workflows is kept by `pawl`, and has to be the one that the kit has
+  require "pawl.workflow"
   _G.arg = arguments(opts, args)
   runner { standalone = false } -- which ends the program when one has failed
   return coverage and tell_coverage(opts, coverage) or 0
