@@ -265,9 +265,11 @@ delete from pawl_agenda
   { name = "a cancel during undoing begins it anew",
     file = "src/rules/letters.c",
     from = [[  else if (ends)
-    refuse(d, l, "it is being undone already; `kill` ends it at once");]],
+    refuse(d, l,
+           cleans]],
     to = [[  else if (ends && !d->def)
-    refuse(d, l, "it is being undone already; `kill` ends it at once");]],
+    refuse(d, l,
+           cleans]],
     specs = { "spec/engine/compensate_spec.lua",
       "spec/engine/cancel_spec.lua" } },
   { name = "a kill undoes",
