@@ -105,6 +105,7 @@ static void call_and_free(pawl_engine *e, const char *id) {
   TEXT(pawl_task_get(e, id, &text, &err));
   TEXT(pawl_task_list(e, NULL, &text, &err));
   TEXT(pawl_task_change(e, id, "{\"kind\":\"claim\"}", &text, &err));
+  TEXT(pawl_complete(e, "x", "{}", &text, &err));
   TEXT(pawl_published(e, id, &text, &err));
   TEXT(pawl_outbox_list(e, NULL, &text, &err));
   TEXT(pawl_outbox_change(e, "{\"kind\":\"drop\"}", &text, &err));
