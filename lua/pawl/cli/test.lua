@@ -81,7 +81,7 @@ return {
   },
   examples = {
     { "pawl test", "all specs in ./spec" },
-    { "pawl test spec/order_spec.lua --filter=charge", "some of a file" },
+    { "pawl test order_spec.lua --filter=charge", "some of a file" },
     { "pawl test --coverage gone.json --threshold 80",
       "and what of the workflows no spec went through" },
     { "pawl test -- --shuffle --seed=7", "with options of busted's" },
