@@ -43,8 +43,8 @@ local function meet(flow, row)
 end
 
 --- Takes down a workflow's graph; nil: it is a stand-in.
-local function flow_of(code, loaded)
-  if loaded.is_stand_in then return nil end
+local function flow_of(state, code, loaded)
+  if state.doubles["workflow " .. code] then return nil end
   local flow = measured[code] or { met = {}, nodes = {} }
   measured[code] = flow
   flow.nodes, flow.start = loaded.nodes, loaded.graph.start
@@ -54,7 +54,7 @@ end
 --- What an engine's instances did. It may be closed already, or dead.
 local function take(state)
   for code, loaded in pairs(state.flows) do
-    local flow = not state.is_apart and flow_of(code, loaded)
+    local flow = not state.is_apart and flow_of(state, code, loaded)
     local list = flow and state.engine:list { workflow = code, limit = 10000 }
     for _, one in ipairs(list or {}) do
       if one.status ~= "created" then flow.met[flow.start] = true end

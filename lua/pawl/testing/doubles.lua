@@ -380,86 +380,96 @@ end
 
 ---- methods ------------------------------------------------------------------
 
+---@class pawl.TestEngine
+local own = {}
+
+-- Those of pawl.testing.engine, by object.
+local states
+
+--- In place of a step's handler.
+---@param name string  the step's
+---@param options? pawl.StubOptions
+---@return pawl.Double
+function own:stub(name, options)
+  return of_step(states[self], "stub", name, STUB, options)
+end
+
+--- A step fails so often, or always; then what is below it runs.
+---@param name string
+---@param options pawl.FailOptions
+---@return pawl.Double
+function own:fail(name, options)
+  if type(options) ~= "table" or not options.code then
+    error("fail: it needs a code: { code = \"card_declined\" }", 2)
+  end
+  return of_step(states[self], "fail", name, FAIL, options)
+end
+
+--- Notes a step's calls, and lets it run.
+---@param name string
+---@param options? { workflow?: string }
+---@return pawl.Double
+function own:spy(name, options)
+  return of_step(states[self], "spy", name, SPY, options)
+end
+
+--- In place of a function that handlers call by ctx.host.
+---@param name string
+---@param options pawl.HostStubOptions
+---@return pawl.Double
+function own:stub_host(name, options)
+  local state = states[self]
+  if not state.host[name] then
+    error(("stub_host: name it as the engine is opened: test.engine { host = "
+      .. "{ %s = true } }"):format(tostring(name)), 2)
+  end
+  local double = { kind = "host", name = name, calls = {}, failed = 0,
+    options = read("stub_host", HOST, options) }
+  state.doubles["host " .. name] = double
+  return double
+end
+
+--- A function for handlers to call in place of what does something outside;
+--- it knows which handler calls, and whether the visit's idempotency key is
+--- among what it is given.
+---@param name string
+---@param options? { returns?: any, run?: function }
+---@return pawl.Effect
+function own:effect(name, options)
+  if type(name) ~= "string" then
+    error(("bad argument #1 to 'effect' (string expected, got %s)"):format(
+      type(name)), 2)
+  end
+  local state = states[self]
+  return setmetatable({ name = name, calls = {},
+    options = read("effect", EFFECT, options) }, {
+    __call = function(double, ...) return effect(state, double, ...) end })
+end
+
+--- In place of a whole workflow, as it is called or started from now on.
+---@param code string
+---@param options? pawl.WorkflowStubOptions
+---@return pawl.Double
+function own:stub_workflow(code, options)
+  local state = states[self]
+  local given = read("stub_workflow", CHILD, options)
+  local double = { kind = "workflow", name = code, calls = {} }
+  local known = state.flows[code]
+  local version = known and known.graph.version
+  local flow = stand_in(code, math.type(version) and version + 1 or 1, given,
+    double)
+  local ok, err = self:load(flow)
+  if not ok then error(tostring(err), 2) end
+  state.doubles["workflow " .. code] = double
+  return double
+end
+
 --- Adds the methods by which an engine is given doubles.
 ---@param methods pawl.TestEngine
-function doubles.add(methods, states)
-  --- In place of a step's handler.
-  ---@param name string  the step's
-  ---@param options? pawl.StubOptions
-  ---@return pawl.Double
-  function methods:stub(name, options)
-    return of_step(states[self], "stub", name, STUB, options)
-  end
-
-  --- A step fails so often, or always; then what is below it runs.
-  ---@param name string
-  ---@param options pawl.FailOptions
-  ---@return pawl.Double
-  function methods:fail(name, options)
-    if type(options) ~= "table" or not options.code then
-      error("fail: it needs a code: { code = \"card_declined\" }", 2)
-    end
-    return of_step(states[self], "fail", name, FAIL, options)
-  end
-
-  --- Notes a step's calls, and lets it run.
-  ---@param name string
-  ---@param options? { workflow?: string }
-  ---@return pawl.Double
-  function methods:spy(name, options)
-    return of_step(states[self], "spy", name, SPY, options)
-  end
-
-  --- In place of a function that handlers call by ctx.host.
-  ---@param name string
-  ---@param options pawl.HostStubOptions
-  ---@return pawl.Double
-  function methods:stub_host(name, options)
-    local state = states[self]
-    if not state.host[name] then
-      error(("stub_host: name it as the engine is opened: test.engine { host = "
-        .. "{ %s = true } }"):format(tostring(name)), 2)
-    end
-    local double = { kind = "host", name = name, calls = {}, failed = 0,
-      options = read("stub_host", HOST, options) }
-    state.doubles["host " .. name] = double
-    return double
-  end
-
-  --- A function for handlers to call in place of what does something outside;
-  --- it knows which handler calls, and whether the visit's idempotency key is
-  --- among what it is given.
-  ---@param name string
-  ---@param options? { returns?: any, run?: function }
-  ---@return pawl.Effect
-  function methods:effect(name, options)
-    if type(name) ~= "string" then
-      error(("bad argument #1 to 'effect' (string expected, got %s)"):format(
-        type(name)), 2)
-    end
-    local state = states[self]
-    return setmetatable({ name = name, calls = {},
-      options = read("effect", EFFECT, options) }, {
-      __call = function(double, ...) return effect(state, double, ...) end })
-  end
-
-  --- In place of a whole workflow, as it is called or started from now on.
-  ---@param code string
-  ---@param options? pawl.WorkflowStubOptions
-  ---@return pawl.Double
-  function methods:stub_workflow(code, options)
-    local state = states[self]
-    local given = read("stub_workflow", CHILD, options)
-    local double = { kind = "workflow", name = code, calls = {} }
-    local known = state.flows[code]
-    local version = known and known.graph.version
-    local flow = stand_in(code, math.type(version) and version + 1 or 1, given,
-      double)
-    local ok, err = self:load(flow)
-    if not ok then error(tostring(err), 2) end
-    state.flows[code].is_stand_in = true
-    return double
-  end
+---@param known table  the state of each engine
+function doubles.add(methods, known)
+  states = known
+  for name, method in pairs(own) do methods[name] = method end
 end
 
 return doubles

@@ -19,7 +19,8 @@ local methods = {}
 --   loaded    what was loaded, in order: { flow, options }
 --   flows     by code: { graph =, nodes =, handlers = }
 --   host      functions that were given, by name
---   doubles   lists of them, by "code/node"; of a function one, by "host NAME"
+--   doubles   lists of them, by "code/node"; one of a function or a workflow,
+--             by "host NAME" and "workflow CODE"
 --   running   by coroutine, the ctx of the handler that runs in it
 --   crash     while it is to die: see pawl.testing.crash
 --   is_apart  what it runs is no workflow of anybody's: pawl.testing.handler
