@@ -216,8 +216,8 @@ delete from pawl_agenda
     specs = { "spec/engine/side_by_side_spec.lua" } },
   { name = "what is due beside handlers that wait is not looked at",
     file = "src/engine/work/await.c",
-    from = "return pawl_engine_now(e) >= h->beside_us && may_decide(e, h);",
-    to = "return h->beside_us == 0 && may_decide(e, h);",
+    from = "return pawl_engine_now(e) >= beside(e, h);",
+    to = "return h->beside_us == 0 && beside(e, h) == 0;",
     specs = { "spec/engine/side_by_side_spec.lua" } },
 
   -- ---- letters and requests ----

@@ -273,6 +273,12 @@ static void run_token(pawl_decision *d, int k) {
     run_routing(d, k, "routed");
 }
 
+/* Its handler may wait, for which there has to be a place. */
+static int wants_place(pawl_decision *d, int k) {
+  const pawl_node *node = pawl_tok_node(d, k);
+  return node && node->kind == PAWL_KIND_STEP && !node->transactional;
+}
+
 /* Every token that is active now runs one step; those in need of their own
  * transaction by themselves. */
 static void run_tokens(pawl_decision *d) {
@@ -287,6 +293,8 @@ static void run_tokens(pawl_decision *d) {
       continue;
     const pawl_node *node = pawl_tok_node(d, k);
     if ((node && node->transactional) != (d->turn == PAWL_TURN_UNIT)) continue;
+    /* its time may have come since its place was looked for */
+    if (!d->may_wait && wants_place(d, k)) continue;
     run_token(d, k);
     pawl_joins_race(d);
     pawl_conditions_look(d, first < PAWL_NEVER ? first : 0);
@@ -310,6 +318,8 @@ static int64_t next_look(pawl_decision *d) {
     const pawl_token *t = &p->state.tokens.at[k];
     if (!pawl_token_is_live(t->state) || pawl_is_aloft(d, t)) continue;
     if (pawl_is_undoing_part(d) && t->no != p->state.undo.token) continue;
+    if (d->naloft && !d->may_wait && is_due(d, t) && wants_place(d, k))
+      continue; /* whoever has a place for it looks (pawl_decide_may_wait) */
     if (is_due(d, t) || pawl_token_asks_now(t)) return 0;
     if (t->due_us && t->due_us < soonest) soonest = t->due_us;
   }
@@ -589,6 +599,8 @@ static void decide(pawl_decision *d) {
  * listens for. That one has come to a first step is known without. */
 static int is_worth_storing(const pawl_decision *d) {
   const pawl_plan *p = &d->plan;
+  for (int k = 0; d->state.visit && k < p->state.tokens.n; k++)
+    if (p->state.tokens.at[k].changed) return 1; /* such as what was asked */
   return p->failed || p->nrecords || p->neffects || p->vars_changed ||
          p->attrs.len || pawl_decision_has_seldom(d);
 }

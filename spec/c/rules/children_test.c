@@ -13,7 +13,6 @@
 static void start_one(kit *k, const char *track) {
   kit_open(k, WORKFLOW);
   kit_says(k, "a", PAWL_HANDLER_RUN, "...");
-  k->d.may_wait = 1;
   kit_decide(k);
   pawl_said_clear(&k->result);
   pawl_buf_addf(&k->result.starts, START, track);

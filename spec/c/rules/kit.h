@@ -157,7 +157,8 @@ static inline void kit_returned(kit *k, int32_t token, pawl_str base,
 /* The same of the one that began last, with the variables as they are. */
 static inline void kit_goes_on(kit *k) {
   pawl_error err = {0};
-  kit_returned(k, k->d.running_token, (pawl_str){NULL, 0}, PAWL_OK, &err);
+  const int last = k->d.naloft - 1;
+  kit_returned(k, k->aloft[last], (pawl_str){NULL, 0}, PAWL_OK, &err);
 }
 
 static inline pawl_code kit_ask(void *ud, pawl_decision *d,
@@ -242,6 +243,7 @@ static inline void kit_open(kit *k, const char *text) {
   pawl_buf_addz(&k->d.workflow, "t.x");
   k->d.version = 1;
   k->d.def = k->def = kit_def(text, 1);
+  k->d.may_wait = 1;
   k->d.created_us = k->now;
   k->d.read_us = PAWL_NEVER;
   k->d.undo_last = 1;

@@ -15,7 +15,6 @@ static void open_both(kit *k, const char *compensate) {
   snprintf(text, sizeof text, BOTH, compensate);
   kit_open(k, text);
   pawl_buf_set(&k->d.vars, pawl_strz("{\"n\":1,\"o\":1}"));
-  k->d.may_wait = 1;
   kit_says(k, "a", PAWL_HANDLER_RUN, "...");
   kit_says(k, "b", PAWL_HANDLER_RUN, "...");
   kit_step(k);

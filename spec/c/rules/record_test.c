@@ -6,7 +6,6 @@ static void begin(kit *k) {
            "'start':'a','nodes':[{'name':'a','kind':'step','run':true,"
            "'into':'n','next':'z'}," KIT_FINISH "]");
   kit_says(k, "a", PAWL_HANDLER_RUN, "...");
-  k->d.may_wait = 1;
   kit_decide(k);
   pawl_said_clear(&k->result);
 }

@@ -221,14 +221,17 @@ void pawl_await_poll(pawl_engine *e, int64_t deadline_mono, int *ran) {
 
 /* ---- how long the engine may sleep ---- */
 
-/* With a place for one more, should it wait, too. */
-static int may_decide(const pawl_engine *e, const pawl_held *h) {
-  return pawl_decide_beside(&h->d) &&
-         (e->nflights < e->config.concurrency || !pawl_decide_may_wait(&h->d));
+/* When there is something to decide beside those of a slot: at once, where a
+ * step has waited for a place, and there is one. */
+static int64_t beside(const pawl_engine *e, const pawl_held *h) {
+  if (!pawl_decide_beside(&h->d)) return PAWL_NEVER;
+  return pawl_await_has_place(e, h) && pawl_decide_may_wait(&h->d)
+             ? 0
+             : h->beside_us;
 }
 
 int pawl_await_beside(pawl_engine *e, const pawl_held *h) {
-  return pawl_engine_now(e) >= h->beside_us && may_decide(e, h);
+  return pawl_engine_now(e) >= beside(e, h);
 }
 
 /* When there may be something to decide beside those of a slot. */
@@ -236,8 +239,7 @@ static int64_t next_beside(pawl_engine *e) {
   int64_t next = PAWL_NEVER;
 
   PAWL_EACH_SLOT (e, h)
-    if (waits(h) && h->beside_us < next && may_decide(e, h))
-      next = h->beside_us;
+    if (waits(h) && beside(e, h) < next) next = beside(e, h);
   return next;
 }
 

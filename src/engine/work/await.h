@@ -21,6 +21,8 @@
 
 /* Time for waiting: only goes up, save under a virtual clock. */
 int64_t pawl_await_now(const pawl_engine *e);
+/* Is there a place for one more that waits, of this slot? */
+int pawl_await_has_place(const pawl_engine *e, const pawl_held *h);
 /* The slot's handler at hand waits for what its run says, from now on. */
 void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run);
 /* It waits no more, and is at hand; its run is the caller's. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "../../base/fault.h"
+#include "../../rules/decide.h"
 #include "../../value/json.h"
 #include "../common/pipeline.h"
 #include "../common/sortable.h"
@@ -370,9 +371,16 @@ static pawl_code decide_again(pawl_engine *e, pawl_held *h, pawl_error *err) {
     return PAWL_OK;
   }
   if (rc != PAWL_OK) return rc;
+  const int ran = h->d.plan.ran || h->d.plan.waits;
+  if (h->flights && !ran && !pawl_decide_beside(&h->d)) {
+    /* what was asked for is decided once none waits any more */
+    pawl_plan_reset(&h->d.plan);
+    h->state = PAWL_SLOT_READY;
+    return PAWL_OK;
+  }
   h->d.plan.heard =
       !h->d.nletters; /* what came meanwhile is for the next one */
-  if (!h->d.plan.ran && !h->d.plan.waits)
+  if (!ran)
     pawl_step_run(e, h);
   else
     pawl_step_hear(e, h);
@@ -660,6 +668,12 @@ static void mend(pawl_engine *e, pawl_held *h) {
   if (h->d.def && h->d.plan.ran) pawl_step_fail(e, h, &err);
   if (pawl_plan_check(&h->d.plan, &err) == PAWL_OK) return;
   pawl_plan_reset(&h->d.plan);
+  pawl_await_check(e, h);
+  if (h->flights) { /* it stays here, for them */
+    h->state = PAWL_SLOT_READY;
+    h->beside_us = pawl_time_after(pawl_engine_now(e), NO_MEMORY_US);
+    return;
+  }
   h->d.plan.after = PAWL_AFTER_BACK;
   h->d.plan.look_us = pawl_time_after(pawl_engine_now(e), NO_MEMORY_US);
 }
@@ -673,6 +687,7 @@ static int take_planned(pawl_engine *e, int shard, int plain,
     pawl_held *h = &e->held[i];
     if (h->state != PAWL_SLOT_PLANNED || h->shard != shard) continue;
     mend(e, h);
+    if (h->state != PAWL_SLOT_PLANNED) continue;
     if (pawl_plan_is_plain(h) == plain) list[n++] = h;
   }
   if (!is_sorted(list, n)) /* S2 */

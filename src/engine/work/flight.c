@@ -17,6 +17,13 @@ static int64_t after_us(int64_t now, int64_t us) {
   return us < 0 || us > PAWL_NEVER - now ? PAWL_NEVER : now + us;
 }
 
+/* Of one instance no more than leave a quarter of the places to others. */
+int pawl_await_has_place(const pawl_engine *e, const pawl_held *h) {
+  const int most = e->config.concurrency - e->config.concurrency / 4;
+
+  return e->nflights < e->config.concurrency && h->d.naloft < most;
+}
+
 /* The first that is free: those in use stay together at the front. */
 static pawl_flight *take_place(pawl_engine *e) {
   for (int i = 0; i < e->nflight_slots; i++)
@@ -34,6 +41,8 @@ void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run) {
   *f = h->flight;
   f->owner = h;
   f->run = run;
+  f->events = 0; /* what was found is told */
+  f->lines = h->d.lines;
   f->wake_us =
       after_us(pawl_await_now(e),
                a->kind == PAWL_AWAIT_PREDICATE ? ASK_EVERY_US : a->timeout_us);
@@ -42,7 +51,7 @@ void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run) {
   h->d.naloft++;
   e->nflights++;
   e->nwaiting += h->d.naloft == 1;
-  h->d.may_wait = e->nflights < e->config.concurrency;
+  h->d.may_wait = pawl_await_has_place(e, h);
 }
 
 pawl_run *pawl_await_take(pawl_engine *e, pawl_flight *f) {
@@ -52,6 +61,7 @@ pawl_run *pawl_await_take(pawl_engine *e, pawl_flight *f) {
   while (*at != f) at = &(*at)->next;
   *at = f->next;
   h->flight = *f;
+  h->d.lines = f->lines;
   f->owner = NULL;
   h->d.naloft--;
   e->nflights--;

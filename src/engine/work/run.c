@@ -76,7 +76,8 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   pawl_run *run;
 
   memset(f, 0, sizeof *f);
-  f->vars_no = h->vars_no;
+  /* those of a plan may never be stored: then they are compared */
+  f->vars_no = h->d.plan.vars_changed ? -1 : h->vars_no;
   f->handler = q->handler;
   f->token = q->token->no;
   f->visit = q->token->visit;
@@ -201,13 +202,14 @@ static void prepare(pawl_engine *e, pawl_held *h) {
   assert(!e->unit || h->d.turn != PAWL_TURN_LETTERS);
   if (h->d.turn != PAWL_TURN_LETTERS)
     h->d.turn = e->unit ? PAWL_TURN_UNIT : PAWL_TURN_WHOLE;
-  h->d.may_wait = e->nflights < e->config.concurrency;
+  h->d.may_wait = pawl_await_has_place(e, h);
 }
 
 static void note_plan(pawl_engine *e, pawl_held *h) {
   assert(h->state == PAWL_SLOT_READY ||
          h->state == PAWL_SLOT_PLANNED); /* L1 */
   h->state = PAWL_SLOT_PLANNED;
+  h->beside_us = h->d.plan.look_us;
   if (h->d.plan.rests) pawl_spin_rest(e, h);
   if (h->d.def && h->d.def->keep_history) pawl_trim_note(e, h);
 }
@@ -216,11 +218,12 @@ void pawl_step_run(pawl_engine *e, pawl_held *h) {
   assert(h->loaded == PAWL_LOADED && h->look == PAWL_LOOK_NO); /* N6 */
   e->turn_mono_us = pawl_clock_mono();
   prepare(e, h);
-  if (pawl_decide(&h->d))
+  if (pawl_decide(&h->d)) {
     note_plan(e, h);
-  else if (!pawl_decision_saw_all(&h->d))
-    pawl_held_look(h, PAWL_LOOK_AGAIN);
+    return;
+  }
   h->beside_us = h->d.plan.look_us;
+  if (!pawl_decision_saw_all(&h->d)) pawl_held_look(h, PAWL_LOOK_AGAIN);
 }
 
 void pawl_step_hear(pawl_engine *e, pawl_held *h) {
@@ -263,7 +266,6 @@ static void returned(pawl_engine *e, pawl_held *h, int has_base, pawl_code rc,
   h->d.took_us = pawl_clock_mono() - h->flight.began_mono_us;
   pawl_decide_returned(&h->d, h->flight.handler, h->flight.token, base, rc,
                        err);
-  h->beside_us = h->d.plan.look_us;
   note_plan(e, h);
 }
 

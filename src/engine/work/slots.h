@@ -69,6 +69,7 @@ typedef struct pawl_flight {
   int64_t until_us;      /* its node's timeout, by pawl_await_now */
   int64_t wake_us;       /* when what it waits for has passed, or is asked for
                            again */
+  int64_t lines;         /* pawl_decision's, while it waits */
   int events;            /* of its descriptor, as found; -1: it is none */
   /* It may be told both, in either order, and each once. */
   int told;    /* that its instance is cancelled, or has failed */

@@ -108,12 +108,15 @@ void pawl_step_enter(pawl_decision *d, int k, int at) {
     pawl_fail_token(d, k, &err, 0);
     return;
   }
+  const int32_t before = d->running_token;
   d->plan.state.node = node->name;
   d->running_token = pawl_tok(d, k)->no;
   pawl_decision_trace(d, node->name, pawl_kind_name(node->kind), -1, NULL, "",
                       0);
   pawl_code rc = pawl_run_handler(d, k, node, PAWL_HANDLER_RUN, &err);
-  if (!pawl_is_aloft(d, pawl_tok(d, k)))
+  if (pawl_is_aloft(d, pawl_tok(d, k)))
+    d->running_token = before; /* whose result is lost with the plan */
+  else
     pawl_step_returned(d, k, at, rc, &err);
 }
 

@@ -22,6 +22,7 @@ static void answer(kit *k, const char *child, const char *more) {
   char text[300];
   snprintf(text, sizeof text, "'child':'%s',%s", child, more);
   kit_answer_to(k, "child", kit_at(k, "c"), text);
+  k->d.one_by_one = 1; /* not into what follows yet */
   kit_step(k);
 }
 

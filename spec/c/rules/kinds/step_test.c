@@ -47,7 +47,6 @@ static void one_that_waits_leaves_nothing_to_store(void) {
   kit k;
   kit_open(&k, WORKFLOW);
   kit_says(&k, "a", PAWL_HANDLER_RUN, "...");
-  k.d.may_wait = 1;
   CHECK(!kit_decide(&k) && k.d.plan.waits);
   pawl_said_clear(&k.result);
   k.result.has_transition = 1;
