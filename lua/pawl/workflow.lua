@@ -147,6 +147,7 @@ local WORKFLOW = {
   name = shape.text,
   description = shape.text,
   input = shape.types,
+  variables = shape.types,
   bundle = is_bundle,
   retry = shape.retry,
   timeout = shape.limit,
@@ -306,6 +307,7 @@ function mt.definition(object)
     name = options.name,
     description = options.description,
     input = options.input,
+    variables = options.variables,
     start = options.start or nodes[1].name,
     deadline = options.deadline,
     busy_limit = options.busy_limit,
@@ -377,6 +379,8 @@ end
 ---@field name? string
 ---@field description? string
 ---@field input? pawl.Types    what it is to be started with
+---@field variables? table<string, pawl.Types>  what its variables are, as far
+---                                   as they are there
 ---@field bundle? string[]     modules stored with the workflow
 ---@field retry? table|integer|false  for steps that say nothing themselves
 ---@field timeout? number|string      the same

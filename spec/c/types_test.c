@@ -159,6 +159,34 @@ static void a_long_path_is_cut(void) {
   CHECK(strlen(err.where) > 60 && strlen(err.where) < sizeof err.where);
 }
 
+static pawl_code present(const char *value) {
+  return pawl_types_fit_present(
+      pawl_strz("{\"a\":\"integer > 0\",\"b?\":[\"string\"]}"),
+      pawl_strz(value), "vars", &err);
+}
+
+static void those_that_are_there_fit(void) {
+  CHECK_INT(present("{}"), PAWL_OK);
+  CHECK_INT(present("{\"a\":1}"), PAWL_OK);
+  CHECK_INT(present("{\"b\":null}"), PAWL_OK);
+  CHECK_INT(present("{\"\\u0061\":1,\"b\":[]}"), PAWL_OK);
+  CHECK_INT(present("{\"a\":null}"), PAWL_VALUE);
+  CHECK_TEXT(err.where, "vars.a");
+  CHECK_INT(present("{\"a\":1,\"b\":[\"x\",2]}"), PAWL_VALUE);
+  CHECK_TEXT(err.where, "vars.b[2]");
+  CHECK_INT(present("{\"aa\":1}"), PAWL_VALUE);
+  CHECK_TEXT(err.message, "vars has no \"aa\"");
+  CHECK_TEXT(err.hint, "did you mean \"a\"?");
+  const pawl_str open = pawl_strz("{\"a\":\"string\",\"*\":\"integer\"}");
+  CHECK_INT(pawl_types_fit_member(open, "n", pawl_strz("2"), "vars", &err),
+            PAWL_OK);
+  CHECK_INT(pawl_types_fit_member(open, "a", pawl_strz("2"), "vars", &err),
+            PAWL_VALUE);
+  CHECK_INT(pawl_types_fit_member(open, "n", pawl_strz("\"x\""), "vars", &err),
+            PAWL_VALUE);
+  CHECK_TEXT(err.where, "vars.n");
+}
+
 int main(void) {
   words_are_checked();
   scalars_are_what_they_say();
@@ -167,5 +195,6 @@ int main(void) {
   members_have_names();
   lists_have_members();
   a_long_path_is_cut();
+  those_that_are_there_fit();
   return TEST_END;
 }

@@ -320,6 +320,15 @@ static pawl_code check_types(const pawl_def *d, int line, pawl_str type,
   return pawl_refuse_at(d, line, err);
 }
 
+static pawl_code check_variables(const pawl_def *d, pawl_error *err) {
+  if (!d->variables.at || pawl_json_kind_of(d->variables) == PAWL_JSON_OBJECT)
+    return check_types(d, d->line, d->variables, "variables", err);
+  pawl_fail_hint(err, PAWL_DEFINITION,
+                 "give each its type: variables = { total = \"number\" }",
+                 "workflow \"%s\": `variables` does not name them", d->code);
+  return pawl_refuse_at(d, d->line, err);
+}
+
 static pawl_code check_accepts(const pawl_def *d, const pawl_node *node,
                                pawl_error *err) {
   char whose[160];
@@ -812,6 +821,7 @@ pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
   MUST(check_unique(def, err));
   MUST(check_start(def, err));
   MUST(check_types(def, def->line, def->input, "input", err));
+  MUST(check_variables(def, err));
   MUST(check_on_failure(def, err));
   MUST(check_on_cancel(def, err));
   MUST(check_keep_history(def, err));

@@ -116,7 +116,9 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   if (!d->code) return pawl_reader_wrong(r, "code", "there");
   MUST(pawl_reader_text(r, graph, "name", &d->name));
   MUST(pawl_reader_text(r, graph, "description", &d->description));
-  (void)pawl_json_get(graph, "input", &d->input); /* the check looks at it */
+  /* the check looks at what they say */
+  (void)pawl_json_get(graph, "input", &d->input);
+  (void)pawl_json_get(graph, "variables", &d->variables);
   MUST(pawl_reader_text(r, graph, "start", &d->start_name));
   if (!d->start_name) return pawl_reader_wrong(r, "start", "there");
   MUST(read_version(r, graph));

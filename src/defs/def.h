@@ -8,6 +8,7 @@
  *    "compensate":false,                        default true
  *    "endless":true,                            no node need lead to a finish
  *    "input":{"price":"number",...},            as value/types.h has it
+ *    "variables":{"total":"number",...},        the same
  *    "retain":{"archive":true,"keep_attributes":true,
  *              "completed":604800000000,"failed":...,"cancelled":...,
  *              "deleted":...},                  else the engine's
@@ -227,6 +228,7 @@ typedef struct pawl_def {
   int is_auto;     /* the store says which number it has */
   const char *name, *description; /* may be "" */
   pawl_str input; /* what it must be, as value/types.h has it; at NULL: any */
+  pawl_str variables; /* the same of those that there are by now */
   int line;
   const char *start_name;
   int start;           /* its index; -1: no such node (check says so) */

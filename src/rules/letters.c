@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "../value/json.h"
+#include "../value/types.h"
 #include "machine.h"
 
 /* Members of the letter's data. */
@@ -578,6 +579,7 @@ static void edit(pawl_decision *d, const pawl_letter *l) {
   pawl_buf delta = {.alloc = d->alloc}, vars = {.alloc = d->alloc};
   pawl_str value;
   int64_t if_commits = number_of(l, "if_commits", -1);
+  pawl_error err;
   pawl_object o;
 
   if (if_commits >= 0 && if_commits != d->commits) {
@@ -589,8 +591,14 @@ static void edit(pawl_decision *d, const pawl_letter *l) {
   if (get(l, "unset", &value)) pawl_member_json(&o, "unset", value);
   pawl_object_end(&o);
   pawl_json_apply(pawl_vars_now(d), pawl_buf_str(&delta), &vars);
-  pawl_record *r = record(d, l, "changed");
-  pawl_vars_take(d, &vars, &r->changes);
+  if (d->def && d->def->variables.at &&
+      pawl_types_fit_present(d->def->variables, pawl_buf_str(&vars), "vars",
+                             &err) != PAWL_OK) {
+    refuse(d, l, err.message);
+  } else {
+    pawl_record *r = record(d, l, "changed");
+    pawl_vars_take(d, &vars, &r->changes);
+  }
   pawl_buf_deinit(&delta);
   pawl_buf_deinit(&vars);
 }

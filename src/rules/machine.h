@@ -57,8 +57,8 @@ void pawl_vars_put(pawl_decision *d, pawl_str vars, pawl_buf *changes);
 /* The same; *vars gets another buffer for its own, of any text. */
 void pawl_vars_take(pawl_decision *d, pawl_buf *vars, pawl_buf *changes);
 /* May the variable `into` (NULL: none), or the one that the node names, have
- * this? PAWL_LIMIT: the variables would be too large; it need not be tried
- * again. To be asked before anything follows from the output. */
+ * this? PAWL_LIMIT: the variables would be too large; PAWL_VALUE: it is declared
+ * otherwise; it need not be tried again. To be asked before anything follows from the output. */
 pawl_code pawl_value_fits(pawl_decision *d, const char *into, pawl_str output,
                           pawl_error *err);
 pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
@@ -67,7 +67,8 @@ pawl_code pawl_output_fits(pawl_decision *d, const pawl_node *node,
 /* Variables have changed, or there is another reason to look: the conditions
  * that are waited for have to be. */
 void pawl_conditions_stir(pawl_decision *d);
-/* May an instance have these variables, by what its start says? PAWL_LIMIT. */
+/* May an instance have these variables, by what its start says (PAWL_LIMIT),
+ * and its workflow (PAWL_VALUE)? */
 pawl_code pawl_vars_fit(pawl_decision *d, pawl_str vars, pawl_error *err);
 
 /* A step's output becomes the variable that its `into` names, among those that

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../value/json.h"
+#include "../value/types.h"
 #include "machine.h"
 
 pawl_str pawl_vars_now(const pawl_decision *d) {
@@ -73,9 +74,22 @@ static pawl_code check_size(pawl_decision *d, const char *into, size_t output,
       into, output, size, max);
 }
 
+/* They are as its workflow declares them. */
+static pawl_code check_declared(pawl_decision *d, pawl_code rc,
+                                pawl_error *err) {
+  if (rc != PAWL_VALUE) return rc;
+  pawl_error_hint(err, "the workflow declares its `variables`");
+  pawl_said_clear(d->result);
+  d->result->no_retry = 1; /* it would be so again */
+  return rc;
+}
+
 pawl_code pawl_vars_fit(pawl_decision *d, pawl_str vars, pawl_error *err) {
   const size_t max = (size_t)pawl_decision_max_bytes(d);
 
+  if (d->def->variables.at)
+    MUST(check_declared(
+        d, pawl_types_fit_present(d->def->variables, vars, "vars", err), err));
   if (!d->max_bytes || vars.len <= max) return PAWL_OK;
   pawl_said_clear(d->result);
   d->result->no_retry = 1;
@@ -116,6 +130,10 @@ pawl_code pawl_value_fits(pawl_decision *d, const char *into, pawl_str output,
   pawl_code rc = PAWL_OK;
 
   if (!into || !output.at) return PAWL_OK;
+  if (d->def->variables.at)
+    MUST(check_declared(
+        d, pawl_types_fit_member(d->def->variables, into, output, "vars", err),
+        err));
   /* mostly this tells: an escaped character takes no more than six */
   if (!d->def->is_limited &&
       pawl_vars_now(d).len + output.len + 6 * strlen(into) + 8 <= max)

@@ -511,6 +511,57 @@ static pawl_code fit(path *p, pawl_str type, pawl_str value) {
   }
 }
 
+/* What a member of that name is to be; at NULL: there may be none. */
+static pawl_str declared(pawl_str type, pawl_str key, pawl_buf *scratch,
+                         int *by_name) {
+  pawl_str others = {NULL, 0};
+  for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
+    const pawl_str name = named(it.key, by_name);
+    if (pawl_str_eqz(name, "*"))
+      others = it.value;
+    else if (is_named(key, name, scratch))
+      return it.value;
+  }
+  *by_name = 0;
+  return others;
+}
+
+static pawl_code fit_present(path *p, pawl_str type, pawl_str key,
+                             pawl_str value, pawl_buf *scratch) {
+  const size_t len = p->len;
+  int by_name;
+  const pawl_str as = declared(type, key, scratch, &by_name);
+  if (!as.at) return unknown(p, type, key);
+  if (by_name && pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
+  path_add(p, key, 0);
+  MUST(fit(p, as, value));
+  path_back(p, len);
+  return PAWL_OK;
+}
+
+pawl_code pawl_types_fit_present(pawl_str type, pawl_str object,
+                                 const char *root, pawl_error *err) {
+  pawl_buf scratch = {.alloc = NULL};
+  pawl_code rc = PAWL_OK;
+  path p;
+  path_begin(&p, root, err);
+  for (pawl_json_iter it = {0}; pawl_json_walk(object, &it);)
+    TRY(fit_present(&p, type, it.key, it.value, &scratch));
+  rc = pawl_buf_check(&scratch, err);
+out:
+  pawl_buf_deinit(&scratch);
+  return rc;
+}
+
+pawl_code pawl_types_fit_member(pawl_str type, const char *name,
+                                pawl_str value, const char *root,
+                                pawl_error *err) {
+  path p;
+  path_begin(&p, root, err);
+  /* a name of a variable has nothing to be escaped */
+  return fit_present(&p, type, pawl_strz(name), value, NULL);
+}
+
 pawl_code pawl_types_fit(pawl_str type, pawl_str value, const char *root,
                          pawl_error *err) {
   path p;

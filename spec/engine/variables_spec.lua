@@ -1,0 +1,116 @@
+--- Declared variables: what a step leaves, what goes into one, and what people
+--- set is as the workflow says.
+local kit = require "spec.engine.kit"
+local pawl = require "pawl"
+
+local TYPES = { total = "number >= 0", ["note?"] = "string",
+  lines = { { sku = "string" } } }
+
+local function typed(run, options)
+  options = options or {}
+  local flow = pawl.workflow { code = "t.typed", version = options.version,
+    variables = options.types or TYPES }
+  flow:step("a", { run = run, into = options.into })
+  flow:wait("w", { event = "t.said", into = "note", timeout = "1d",
+    next = { received = "z", timeout = "z" } })
+  flow:finish("z", { output = function(ctx) return ctx.vars end })
+  return flow
+end
+
+kit.describe("declared variables", function(backend)
+  local function begin(flow)
+    local engine, clock = backend.fresh()
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.typed")
+    assert(engine:run())
+    return engine, id, clock
+  end
+  local function error_of(engine, id)
+    local instance = assert(engine:get(id))
+    assert.equal("failed", instance.status)
+    return instance.error
+  end
+
+  it("come into being one by one, and go", function()
+    local engine, id = begin(typed(function(ctx)
+      ctx.vars.total = 1.5
+      ctx.vars.lines = { { sku = "a" }, { sku = "b" } }
+    end))
+    assert(engine:signal { name = "t.said", instance = id, data = "fine" })
+    assert(engine:run())
+    assert.same({ total = 1.5, lines = { { sku = "a" }, { sku = "b" } },
+      note = "fine" }, assert(engine:get(id)).output)
+  end)
+
+  it("fail a step that leaves another value, or name, at its path", function()
+    for _, wrong in ipairs {
+      { { total = -1 }, "vars.total: expected number >= 0, found -1" },
+      { { lines = { { sku = 1 } } },
+        "vars.lines[1].sku: expected string, found 1" },
+      { { totl = 1 }, 'vars has no "totl"' },
+    } do
+      local runs = 0
+      local engine, id = begin(typed(function(ctx)
+        runs = runs + 1
+        for name, value in pairs(wrong[1]) do ctx.vars[name] = value end
+      end))
+      local err = error_of(engine, id)
+      assert.equal("value", err.code)
+      assert.equal(wrong[2], err.message)
+      assert.equal(1, runs)
+      assert.same({}, assert(engine:get(id)).variables)
+    end
+  end)
+
+  it("may be null where they may be left out", function()
+    local engine, id = begin(typed(function(ctx)
+      ctx.vars.note = pawl.null
+    end))
+    assert.equal("waiting", kit.status(engine, id))
+  end)
+
+  it("hold for what a step or an event gives into one", function()
+    local engine, id = begin(typed(function() return nil, "text" end,
+      { into = "total" }))
+    assert.equal('vars.total: expected number >= 0, found "text"',
+      error_of(engine, id).message)
+    engine, id = begin(typed(function() end))
+    assert(engine:signal { name = "t.said", instance = id, data = 5 })
+    assert(engine:run())
+    local failed = assert(engine:history(id, { type = "failed" }))
+    assert.equal("vars.note: expected string, found 5",
+      failed[1].error.message)
+  end)
+
+  it("refuse an edit that does not fit", function()
+    local engine, id = begin(typed(function(ctx) ctx.vars.total = 1 end))
+    kit.refused("conflict",
+      'edit: vars%.total: expected number >= 0, found "much"', nil,
+      engine:edit(id, { set = { total = "much" } }))
+    assert(engine:run())
+    assert.same({ total = 1 }, assert(engine:get(id)).variables)
+    local refused = assert(engine:history(id, { type = "refused" }))
+    assert.matches('vars%.total: expected number >= 0, found "much"',
+      refused[1].text)
+    assert(engine:edit(id, { set = { total = 7 } }))
+    assert(engine:run())
+    assert.same({ total = 7 }, assert(engine:get(id)).variables)
+  end)
+
+  it("let others in by a star", function()
+    local engine, id = begin(typed(function(ctx)
+      ctx.vars.other = { 1 }
+      ctx.vars.total = 0
+    end, { types = { total = "number", note = "string", ["*"] = "any" } }))
+    assert.equal("waiting", kit.status(engine, id))
+  end)
+
+  it("are checked when they are loaded", function()
+    local engine = backend.fresh()
+    kit.refused("definition", 'variables%.total: .*"nmber"', '"number"',
+      engine:load(typed(function() end, { types = { total = "nmber" } })))
+    kit.refused("definition", "`variables` does not name them",
+      'variables = { total = "number" }',
+      engine:load(typed(function() end, { types = "object" })))
+  end)
+end)
