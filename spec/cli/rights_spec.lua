@@ -178,4 +178,13 @@ describe("the roles of docs/security.md", function()
         assert.truthy(ok, tostring(err))
       end
     end)
+
+  it("keep the secret of callbacks from who only reads", function()
+    local function reads(role)
+      return backend.sql(url, ("select has_table_privilege('pawl_%s', "
+        .. "'pawl.secret', 'select')::text as yes"):format(role))[1].yes
+    end
+    assert.equal("false", reads "reader")
+    assert.equal("true", reads "worker")
+  end)
 end)

@@ -317,3 +317,54 @@ describe("on_cancel", function()
     end)
   end)
 end)
+
+kit.describe("a clean-up", function(backend)
+  it("keeps the error that led it to a failed finish", function()
+    local engine = backend.fresh()
+    local drawn = pawl.workflow { code = "t.sad", on_cancel = "tidy" }
+    drawn:wait("w", { event = "x", next = { received = "z", timeout = "sad" },
+      timeout = "1d" })
+    drawn:step("tidy", { next = "z", on_error = { bad = "sad" }, retry = false,
+      run = function() error { code = "bad", message = "no way" } end })
+    drawn:finish "z"
+    drawn:finish("sad", { status = "failed" })
+    assert(engine:load(drawn))
+    local id = assert(engine:start "t.sad")
+    assert(engine:run())
+    assert(engine:cancel(id))
+    assert(engine:run())
+    local instance = assert(engine:get(id))
+    assert.equal("cancelled", instance.status)
+    assert.equal("bad", instance.error.code)
+  end)
+
+  it("has no deadline in a version that has none", function()
+    local engine, clock = backend.fresh()
+    local function version(n, deadline)
+      local drawn = pawl.workflow { code = "t.two", version = n,
+        on_cancel = "tidy", deadline = deadline }
+      drawn:step("s", { next = "w", run = function() end,
+        retry = { max = 3, base = 20, cap = 20, jitter = 0 },
+        undo = function(ctx) if ctx.attempt < 2 then error "not yet" end end })
+      drawn:wait("w", { event = "x", next = "z" })
+      drawn:timer("tidy", { after = "5s", next = "z" })
+      drawn:finish "z"
+      assert(engine:load(drawn))
+    end
+    version(1, "10s")
+    local id = assert(engine:start "t.two")
+    assert(engine:run())
+    version(2)
+    assert(engine.workflows:transfer("t.two", 1, 2))
+    assert(engine:run())
+    assert(engine:cancel(id))
+    for _ = 1, 6 do
+      assert(engine:run())
+      clock:advance(5)
+    end
+    local instance = assert(engine:get(id))
+    assert.equal("cancelled", instance.status)
+    assert.is_nil(instance.error)
+    assert.equal(1, #assert(engine:history(id, { type = "timer" })))
+  end)
+end)

@@ -430,3 +430,63 @@ describe("a wait for a condition", function()
     end)
   end
 end)
+
+kit.describe("a condition that holds behind its time", function(backend)
+  local function held(output)
+    return { output = function() return output end }
+  end
+
+  it("counts when the time is put off by a resume", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.put_off" }
+    flow:wait("c", { condition = function(ctx) return ctx.vars.x end,
+      timeout = "10s", next = { met = "m", timeout = "t" } })
+    flow:finish("m", held "met")
+    flow:finish("t", held "timeout")
+    assert(engine:load(flow))
+    local function after(resume)
+      local id = assert(engine:start "t.put_off")
+      assert(engine:run())
+      assert(engine:suspend(id))
+      assert(engine:run())
+      clock:advance(20)
+      assert(engine:edit(id, { set = { x = 1 } }))
+      assert(engine:resume(id, resume))
+      assert(engine:run())
+      return assert(engine:get(id)).output
+    end
+    assert.equal("timeout", after())
+    assert.equal("met", after { shift = true })
+  end)
+
+  it("does not count when an undo of a part makes it hold", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.late" }
+    flow:fork("f", { next = { "c", "first" } })
+    flow:wait("c", { condition = function(ctx) return ctx.vars.back end,
+      timeout = "10s", next = { met = "m", timeout = "o" } })
+    flow:step("m", { next = "j", run = function(ctx) ctx.vars.how = "met" end })
+    flow:step("o", { next = "j",
+      run = function(ctx) ctx.vars.how = "timeout" end })
+    flow:step("first", { next = "second", run = function() end,
+      undo = function() end })
+    flow:step("second", { next = "u", run = function() end,
+      retry = { max = 5, base = 60, cap = 60, jitter = 0 },
+      undo = function(ctx)
+        if ctx.attempt < 2 then error "not yet" end
+        ctx.vars.back = true
+      end })
+    flow:undo("u", { next = "j" })
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.late")
+    for _ = 1, 4 do
+      assert(engine:run())
+      clock:advance(30)
+    end
+    local instance = assert(engine:get(id))
+    assert.equal("completed", instance.status)
+    assert.equal("timeout", instance.variables.how)
+  end)
+end)

@@ -486,3 +486,36 @@ describe("an undo node's definition", function()
       end)
   end)
 end)
+
+kit.describe("an undo node that waits for its next attempt", function(backend)
+  it("lets hundreds of results lie, and sleeps", function()
+    local engine, clock = backend.fresh()
+    local child = pawl.workflow { code = "t.child" }
+    child:timer("t", { after = "10s" })
+    child:finish "z"
+    local items = {}
+    for i = 1, 300 do items[i] = i end
+    local flow = pawl.workflow { code = "t.parent" }
+    flow:fork("f", { next = { "e", "a" } })
+    flow:each("e", { workflow = "t.child", window = 1000, next = "j",
+      items = function() return items end })
+    flow:step("a", { next = "u", run = function() end,
+      retry = { max = 2, base = 3600, cap = 3600, jitter = 0 },
+      undo = function(ctx) if ctx.attempt < 2 then error "not yet" end end })
+    flow:undo("u", { next = "j" })
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(child))
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.parent")
+    assert(engine:run())
+    clock:advance(11)
+    assert(engine:run())
+    assert.equal("running", assert(engine:get(id)).status)
+    local due = assert(engine:next_due())
+    assert.is_true(due > clock:now() + 3000, due)
+    clock:advance "2h"
+    assert(engine:run())
+    assert.equal("completed", assert(engine:get(id)).status)
+  end)
+end)

@@ -249,6 +249,7 @@ static void undone(pawl_decision *d, int k, int64_t seq, int64_t began_us) {
   note_row(r, seq, began_us);
   if (d->result->vars_changed)
     pawl_vars_take(d, &d->result->vars, &r->changes);
+  pawl_conditions_look(d, 0); /* nobody is asked yet, but it may be too late */
   pawl_take_attrs(r, d->result);
   undoing(d)->undone++;
   pawl_buf_clear(&d->plan.state.stopped); /* there is no way back */

@@ -437,7 +437,9 @@ static void finish_plan(pawl_decision *d) {
                          (d->turn == PAWL_TURN_LETTERS && pawl_eachs_wait(d))
                      ? 0
                      : next_look(d);
-  if (pawl_is_behind(d)) pawl_look_again(d);
+  /* while a part is undone nothing is taken, however often it is looked at */
+  if (pawl_is_behind(d) && !(pawl_is_undoing_part(d) && is_empty(d)))
+    pawl_look_again(d);
   note_mail(d);
   p->rests = look != 0;
   if (look) p->state.immediate = 0;

@@ -70,8 +70,9 @@ static void clean_up(pawl_decision *d) {
   pawl_object_set(&s->cancellation, "cleaning_since", pawl_buf_str(&since));
   if (since.failed) d->plan.failed = 1;
   pawl_buf_deinit(&since);
+  const int64_t lasts = pawl_decision_lasts(d);
   if (s->deadline_us && s->deadline_us <= now)
-    s->deadline_us = pawl_time_after(now, pawl_decision_lasts(d));
+    s->deadline_us = lasts > 0 ? pawl_time_after(now, lasts) : 0;
   s->status = PAWL_STATUS_RUNNING;
   s->suspended_us = 0;
   d->plan.after = PAWL_AFTER_GO_ON;
@@ -186,6 +187,17 @@ void pawl_failure_note(pawl_decision *d, int k, const pawl_failure *f) {
 
 enum { MOST_DETAILS = 4096 }; /* bytes that go along */
 
+/* What led to a failed end is its reason, also where that cleans up, and is
+ * cancelled for all that. */
+static int has_led_to_failure(const pawl_decision *d, int to) {
+  const pawl_plan *p = &d->plan;
+
+  return p->after == PAWL_AFTER_END &&
+         (p->state.status == PAWL_STATUS_FAILED ||
+          (pawl_state_is_cleaning(&d->state) &&
+           d->def->nodes[to].status_failed));
+}
+
 /* To where the error's code leads, whose handlers are told of it; not at
  * length, as its token has that in its row. */
 static void route(pawl_decision *d, int k, int to, const pawl_error *err) {
@@ -204,9 +216,7 @@ static void route(pawl_decision *d, int k, int to, const pawl_error *err) {
   pawl_tok(d, k)->failed |= error.failed | part.failed;
   pawl_leave_failed(d, k, to, pawl_buf_str(&error));
   tell_route(p, err);
-  /* what led to a failed end is its reason */
-  if (!pawl_is_undoing(d) &&
-      !(p->after == PAWL_AFTER_END && p->state.status == PAWL_STATUS_FAILED))
+  if (!pawl_is_undoing(d) && !has_led_to_failure(d, to))
     pawl_buf_clear(&p->error);
   pawl_buf_deinit(&error);
   pawl_buf_deinit(&part);

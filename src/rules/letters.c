@@ -210,6 +210,7 @@ static void move_times(pawl_decision *d, int64_t by_us) {
         pawl_time_after(d->plan.state.deadline_us, by_us);
   if (!d->plan.state.visit && d->plan.state.begin_us)
     d->plan.state.begin_us = pawl_time_after(d->plan.state.begin_us, by_us);
+  pawl_conditions_stir(d); /* what was too late need not be */
 }
 
 static void suspend(pawl_decision *d, const pawl_letter *l) {

@@ -9,6 +9,7 @@ create schema pawl authorization pawl_owner;
 ]]
 
 local RIGHTS <const> = [[
+begin; -- nobody reads the secret in between
 grant usage on schema pawl to pawl_worker, pawl_operator, pawl_reader;
 grant select on all tables in schema pawl
   to pawl_worker, pawl_operator, pawl_reader;
@@ -19,6 +20,7 @@ revoke insert, update, delete on pawl.migration, pawl.meta, pawl.secret
 revoke select on pawl.secret from pawl_reader;
 revoke insert, update, delete on pawl.workflow, pawl.trigger
   from pawl_operator;
+commit;
 ]]
 
 local function named(text, schema)

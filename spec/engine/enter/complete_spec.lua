@@ -270,4 +270,22 @@ describe("a callback token", function()
       engine:close()
     end)
   end
+
+  it("is good in a store that was restored into an engine", function()
+    local function opened()
+      local engine = assert(pawl.open ":memory:")
+      assert(engine:load(flow_of {}))
+      return engine
+    end
+    local from <close> = opened()
+    local into <close> = opened()
+    local id = assert(from:start "t.call")
+    assert(from:run())
+    local token = assert(from:get(id)).variables.token
+    assert.equal("notfound", select(2, into:complete(token, 1)).code)
+    assert(into:restore_bytes(assert(from:backup_bytes())))
+    assert.is_true(into:complete(token, 2))
+    assert(into:run())
+    assert.equal(2, assert(into:get(id)).output)
+  end)
 end)

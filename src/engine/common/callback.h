@@ -5,7 +5,8 @@
  *   base64url of  instance (16 bytes)  visit (8)  mac (16),  "."  event
  *
  * The mac is the beginning of HMAC-SHA256 of all before it and the event, under
- * the secret's SHA-256: 128 bits. So nothing is stored for one, and each attempt of a visit has the same.
+ * the secret's SHA-256: 128 bits. So nothing is stored for one, and each
+ * attempt of a visit has the same.
  *
  * Layer    engine/common.
  * Keeps    J4 it is as long as an event's key may be: it is one, of the event

@@ -29,6 +29,7 @@ pawl_code pawl_retell(pawl_engine *e, pawl_error *err) {
 
   if (epoch == e->store_epoch) return PAWL_OK;
   e->registered = 0;
+  e->secret[0] = 0; /* it may be another store */
   for (int i = 0; (def = pawl_registry_at(e->registry, i)); i++) {
     int loaded = 0;
     def->revision = -1; /* counted anew in each store */
