@@ -14,7 +14,8 @@ local system = require "system"
 
 local work = {}
 
---- More attempts than anything here fails, soon after each other.
+--- More attempts than anything here fails, soon after each other: also of items
+--- side by side, which count in one variable.
 work.retry = { max = 20, base = 0.02, factor = 1, cap = 0.05, jitter = 0 }
 
 --- Of workflows that may fail: an event, and an instance of flows/mend.lua.

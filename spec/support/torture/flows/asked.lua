@@ -12,7 +12,7 @@ flow:wait("ask", {
   key = function(ctx) return ctx.input.key .. ":" .. ctx.token.data.item end,
   next = "item",
 })
-flow:step("item", { run = work.item, next = "all" })
+flow:step("item", { run = work.item, retry = work.retry, next = "all" })
 flow:step("sum", { run = work.sum, next = "done" })
 flow:finish "done"
 return flow

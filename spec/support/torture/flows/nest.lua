@@ -17,7 +17,7 @@ flow:call("child", {
 })
 flow:timer("pause", { after = 0.05, next = "meet" })
 flow:join("meet", { next = "item" })
-flow:step("item", { run = work.item, next = "all" })
+flow:step("item", { run = work.item, retry = work.retry, next = "all" })
 flow:step("sum", { run = work.sum, next = "done" })
 flow:finish "done"
 return flow
