@@ -167,6 +167,7 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
   MUST(pawl_registry_new(&e->alloc, &e->registry, err));
   MUST(pawl_host_open(&host, &e->host, err));
   MUST(pawl_id_make(&e->ids, pawl_clock_now(&e->clock), &e->executor, err));
+  pawl_id_format(&e->executor, e->executor_text);
   memcpy(&e->random, e->executor.bytes + 8, sizeof e->random);
   e->random |= 1;
   e->next_shard = (int)(e->random % (uint64_t)e->nshards);
@@ -338,7 +339,7 @@ int pawl_engine_is_new(const pawl_engine *e) {
 }
 
 void pawl_engine_executor_id(const pawl_engine *e, char out[37]) {
-  pawl_id_format(&e->executor, out);
+  memcpy(out, e->executor_text, sizeof e->executor_text);
 }
 
 const pawl_alloc *pawl_engine_alloc(pawl_engine *e) {

@@ -389,6 +389,7 @@ static int is_edited_blindly(const pawl_decision *d) {
 static pawl_after rest(pawl_decision *d, int64_t look) {
   int is_blind = !pawl_decision_saw_all(d);
 
+  if (d->naloft) return PAWL_AFTER_GO_ON; /* it stays here, for those */
   if (is_empty(d))
     return look == PAWL_NEVER && !is_blind ? PAWL_AFTER_FORGET
                                            : PAWL_AFTER_BACK;
@@ -429,7 +430,7 @@ static void finish_plan(pawl_decision *d) {
   pawl_conditions_keep(d);
   if (p->state.status == PAWL_STATUS_SUSPENDED) {
     p->look_us = pawl_decision_now(d);
-    p->after = d->naloft ? PAWL_AFTER_GO_ON : rest_suspended(d);
+    p->after = rest_suspended(d);
     return;
   }
   p->state.status = live_status(d);
@@ -444,7 +445,7 @@ static void finish_plan(pawl_decision *d) {
   p->rests = look != 0;
   if (look) p->state.immediate = 0;
   p->look_us = look && pawl_decision_saw_all(d) ? look : pawl_decision_now(d);
-  p->after = d->naloft ? PAWL_AFTER_GO_ON : rest(d, look);
+  p->after = rest(d, look);
   if (p->version) { /* under the other definition */
     p->after = PAWL_AFTER_LET_GO;
     p->look_us = pawl_decision_now(d);

@@ -26,9 +26,8 @@ static void drop_all(pawl_decision *d) {
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     pawl_token *t = pawl_tok(d, k);
     if (!pawl_token_is_live(t->state)) continue;
-    t->state = PAWL_TOKEN_DROPPED; /* subscriptions and tasks go with it */
-    t->due_us = 0;
-    t->changed = 1;
+    /* subscriptions and tasks go with it */
+    pawl_token_close(t, PAWL_TOKEN_DROPPED);
   }
   pawl_marks_clear(&d->plan.state.joined);
 }

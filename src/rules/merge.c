@@ -30,15 +30,16 @@ static touched touched_by(const pawl_buf *delta) {
   return t;
 }
 
+static int touches(const touched *t, pawl_str key) {
+  return has_key(t->set, key) || has_text(t->unset, key);
+}
+
 /* A key, as it is written, that both have touched. */
 static int find_common(const touched *a, const touched *b, pawl_str *key) {
   for (pawl_json_iter it = {0}; a->set.at && pawl_json_walk(a->set, &it);)
-    if (has_key(b->set, it.key) || has_text(b->unset, it.key))
-      return *key = it.key, 1;
+    if (touches(b, *key = it.key)) return 1;
   for (pawl_json_iter it = {0}; a->unset.at && pawl_json_walk(a->unset, &it);)
-    if (has_key(b->set, *key = pawl_json_between_quotes(it.value)) ||
-        has_text(b->unset, *key))
-      return 1;
+    if (touches(b, *key = pawl_json_between_quotes(it.value))) return 1;
   return 0;
 }
 

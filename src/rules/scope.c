@@ -94,9 +94,7 @@ void pawl_token_end(pawl_decision *d, int k, const char *why) {
     pawl_buf_addz(&r->text, why);
   }
   pawl_token *t = pawl_tok(d, k);
-  t->state = why ? PAWL_TOKEN_DROPPED : PAWL_TOKEN_CONSUMED;
-  t->due_us = 0;
-  t->changed = 1;
+  pawl_token_close(t, why ? PAWL_TOKEN_DROPPED : PAWL_TOKEN_CONSUMED);
   if (parked) pawl_drop_scope(d, t->no, "its each was left");
 }
 

@@ -45,6 +45,13 @@ typedef struct pawl_token {
   int changed; /* since it was loaded or last committed */
 } pawl_token;
 
+/* It stands nowhere any more, and waits for no time. */
+static inline void pawl_token_close(pawl_token *t, pawl_token_state state) {
+  t->state = state;
+  t->due_us = 0;
+  t->changed = 1;
+}
+
 typedef struct pawl_token_list {
   pawl_token *at; /* slots keep their buffers when n falls */
   int n, cap;

@@ -405,14 +405,24 @@ static pawl_str member(pawl_str object, pawl_str name, pawl_buf *scratch) {
   return (pawl_str){NULL, 0};
 }
 
-/* Is a member of that name declared, other than by "*"? */
-static int is_declared(pawl_str type, pawl_str key, pawl_buf *scratch) {
-  int ignored;
+/* What a member is to be: by its name, or as all others; at NULL: there may
+ * be none. */
+typedef struct declared {
+  pawl_str type;
+  int is_other, is_optional;
+} declared;
+
+static declared find_declared(pawl_str type, pawl_str key, pawl_buf *scratch) {
+  declared d = {.is_other = 1};
+  int is_optional;
   for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
-    const pawl_str name = named(it.key, &ignored);
-    if (!pawl_str_eqz(name, "*") && is_named(key, name, scratch)) return 1;
+    const pawl_str name = named(it.key, &is_optional);
+    if (pawl_str_eqz(name, "*"))
+      d.type = it.value;
+    else if (is_named(key, name, scratch))
+      return (declared){.type = it.value, .is_optional = is_optional};
   }
-  return 0;
+  return d;
 }
 
 static pawl_code unknown(const path *p, pawl_str type, pawl_str key) {
@@ -460,13 +470,12 @@ static pawl_code fit_declared(path *p, pawl_str type, pawl_str value,
 static pawl_code fit_others(path *p, pawl_str type, pawl_str value,
                             pawl_buf *scratch) {
   const size_t len = p->len;
-  pawl_str others;
-  const int is_open = pawl_json_get(type, "*", &others);
   for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);) {
-    if (is_declared(type, it.key, scratch)) continue;
-    if (!is_open) return unknown(p, type, it.key);
+    const declared as = find_declared(type, it.key, scratch);
+    if (!as.is_other) continue;
+    if (!as.type.at) return unknown(p, type, it.key);
     path_add(p, it.key, 0);
-    MUST(fit(p, others, it.value));
+    MUST(fit(p, as.type, it.value));
     path_back(p, len);
   }
   return PAWL_OK;
@@ -511,30 +520,15 @@ static pawl_code fit(path *p, pawl_str type, pawl_str value) {
   }
 }
 
-/* What a member of that name is to be; at NULL: there may be none. */
-static pawl_str declared(pawl_str type, pawl_str key, pawl_buf *scratch,
-                         int *by_name) {
-  pawl_str others = {NULL, 0};
-  for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
-    const pawl_str name = named(it.key, by_name);
-    if (pawl_str_eqz(name, "*"))
-      others = it.value;
-    else if (is_named(key, name, scratch))
-      return it.value;
-  }
-  *by_name = 0;
-  return others;
-}
-
 static pawl_code fit_present(path *p, pawl_str type, pawl_str key,
                              pawl_str value, pawl_buf *scratch) {
   const size_t len = p->len;
-  int by_name;
-  const pawl_str as = declared(type, key, scratch, &by_name);
-  if (!as.at) return unknown(p, type, key);
-  if (by_name && pawl_json_kind_of(value) == PAWL_JSON_NULL) return PAWL_OK;
+  const declared as = find_declared(type, key, scratch);
+  if (!as.type.at) return unknown(p, type, key);
+  if (as.is_optional && pawl_json_kind_of(value) == PAWL_JSON_NULL)
+    return PAWL_OK;
   path_add(p, key, 0);
-  MUST(fit(p, as, value));
+  MUST(fit(p, as.type, value));
   path_back(p, len);
   return PAWL_OK;
 }

@@ -155,6 +155,7 @@ struct pawl_engine {
   pawl_idgen ids;
   pawl_args args;
   pawl_id executor;
+  char executor_text[37]; /* as handlers are shown it */
   pawl_process self;
   int nshards;
   struct pawl_names *names; /* names.c */

@@ -693,8 +693,10 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
   MUST(pawl_mail_search(e, err));
   PAWL_EACH_SLOT (e, h) {
     if (!pawl_slot_is_held(h) || !h->loaded) continue;
-    if (pawl_needs_look(h) && h->state == PAWL_SLOT_READY) h->d.has_items = 1;
-    if (pawl_needs_look(h)) h->beside_us = 0; /* what came in is decided on */
+    if (pawl_needs_look(h)) {
+      if (h->state == PAWL_SLOT_READY) h->d.has_items = 1;
+      h->beside_us = 0; /* what came in is decided on */
+    }
     if (pawl_slot_is_new(h)) h->loaded = PAWL_LOADED;
     h->look = PAWL_LOOK_NO; /* N6 */
   }

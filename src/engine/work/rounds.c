@@ -34,7 +34,7 @@ static int is_known(const pawl_held *h) {
 static int is_runnable(pawl_engine *e, pawl_held *h) {
   if (h->state != PAWL_SLOT_READY || !is_known(h) || h->look) return 0;
   if (h->flights) return pawl_await_beside(e, h);
-  if (e->nflights < e->config.concurrency || !pawl_decide_may_wait(&h->d)) {
+  if (pawl_await_has_place(e, h) || !pawl_decide_may_wait(&h->d)) {
     h->queued_mono_us = 0;
     return 1;
   }

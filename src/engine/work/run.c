@@ -99,27 +99,18 @@ static int has_one_way(const pawl_node *node) {
   return node->nnext == 1 && !node->next[0].name[0];
 }
 
-/* Ids as handlers see them. */
-typedef struct shown_ids {
-  char parent[37], executor[37];
-} shown_ids;
-
-static void fill_ids(const pawl_engine *e, const pawl_held *h, shown_ids *ids,
-                     pawl_call *c) {
-  pawl_id_format(&e->executor, ids->executor);
-  c->executor = pawl_strz(ids->executor);
-  c->group = pawl_strz(e->config.group);
-  if (!h->d.has_parent) return;
-  pawl_id_format(&h->d.parent, ids->parent);
-  c->parent = pawl_strz(ids->parent);
-}
-
+/* `parent`: room for its id. */
 static void fill_call(pawl_engine *e, pawl_held *h, const pawl_question *q,
-                      shown_ids *ids, pawl_call *c) {
+                      char parent[37], pawl_call *c) {
   const pawl_token *t = q->token;
 
   memset(c, 0, sizeof *c);
-  fill_ids(e, h, ids, c);
+  c->executor = pawl_strz(e->executor_text);
+  c->group = pawl_strz(e->config.group);
+  if (h->d.has_parent) {
+    pawl_id_format(&h->d.parent, parent);
+    c->parent = pawl_strz(parent);
+  }
   c->ref = h->d.def->host_ref;
   c->node = q->node->name;
   c->handler = q->handler;
@@ -154,14 +145,14 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
                      int *waits, pawl_error *err) {
   pawl_engine *e = ud;
   pawl_held *h = slot(d);
-  shown_ids ids;
+  char parent[37];
   pawl_call c;
   pawl_code rc;
 
   assert(!e->unit || e->unit->owner == h);
   if (d->def->host_ref < 0) /* a graph alone: PAWL_TURN_LETTERS */
     return pawl_fail(err, PAWL_INTERNAL, "no code was loaded for a handler");
-  fill_call(e, h, q, &ids, &c);
+  fill_call(e, h, q, parent, &c);
   h->was_due_us = 0;
   h->d.lines = 0;
   /* for no longer than it may take: who hangs loses his leases */

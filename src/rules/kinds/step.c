@@ -66,9 +66,7 @@ static void end_late(pawl_decision *d, int k, const pawl_error *failed) {
   } else {
     take(d, k);
   }
-  pawl_tok(d, k)->state = PAWL_TOKEN_DROPPED;
-  pawl_tok(d, k)->due_us = 0;
-  pawl_tok(d, k)->changed = 1;
+  pawl_token_close(pawl_tok(d, k), PAWL_TOKEN_DROPPED);
   d->plan.look = PAWL_LOOK_UNDOS;
 }
 
