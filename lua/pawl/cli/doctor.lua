@@ -1,5 +1,6 @@
 --- pawl doctor
 local format = require "pawl.cli.format"
+local keys = require "pawl.keys"
 local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
@@ -24,9 +25,7 @@ local function tell_store(found)
     if found.error.hint then term.print("  ", found.error.hint) end
     return
   end
-  local names = {}
-  for name in pairs(found.settings) do names[#names + 1] = name end
-  table.sort(names)
+  local names = keys(found.settings)
   for i, name in ipairs(names) do
     names[i] = ("%s %s"):format(name, found.settings[name])
   end

@@ -1,4 +1,5 @@
 --- Drawings of a workflow's graph: text for Mermaid and for Graphviz.
+local keys = require "pawl.keys"
 local kinds = require "pawl.kinds"
 
 local drawing = {}
@@ -11,13 +12,6 @@ local drawing = {}
 
 ---- what is drawn, in either form --------------------------------------------
 
-local function sorted_names(routes)
-  local names = {}
-  for name in pairs(routes) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
-
 --- The edges of a node, in an order that does not change: a fork's as they
 --- were written, others by name.
 ---@return pawl.cli.Edge[]
@@ -27,7 +21,7 @@ local function edges(node)
     if type(routes) == "string" then
       out[#out + 1] = { to = routes }
     elseif type(routes) == "table" then
-      for _, name in ipairs(order or sorted_names(routes)) do
+      for _, name in ipairs(order or keys(routes)) do
         local to = routes[name]
         local told = node.order and name == to -- a branch, by its node's name
         out[#out + 1] = { to = to, label = not told and name or nil,

@@ -3,6 +3,7 @@
 local act = require "pawl.cli.act"
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
+local keys = require "pawl.keys"
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
@@ -101,10 +102,7 @@ local function line(name, text)
 end
 
 local function modules_of(flow)
-  local names = {}
-  for name in pairs(flow.bundle) do names[#names + 1] = name end
-  table.sort(names)
-  return table.concat(names, ", ")
+  return table.concat(keys(flow.bundle), ", ")
 end
 
 local function state_of(flow)
@@ -129,9 +127,7 @@ end
 local function types_of(types)
   if type(types) ~= "table" then return types end
   if types[1] then return "[" .. types_of(types[1]) .. "]" end
-  local names = {}
-  for name in pairs(types) do names[#names + 1] = name end
-  table.sort(names)
+  local names = keys(types)
   for i, name in ipairs(names) do
     names[i] = ("%s: %s"):format(name, types_of(types[name]))
   end
@@ -139,9 +135,7 @@ local function types_of(types)
 end
 
 local function counts(object)
-  local words, names = {}, {}
-  for name in pairs(object) do names[#names + 1] = name end
-  table.sort(names)
+  local words, names = {}, keys(object)
   for i, name in ipairs(names) do
     words[i] = ("%d %s"):format(object[name], name)
   end

@@ -2,6 +2,7 @@
 --- not as it should be: where it went, what it holds, what it waits for.
 local core = require "pawl.core"
 local duration = require "pawl.duration"
+local keys = require "pawl.keys"
 
 local asserts = {}
 
@@ -97,10 +98,8 @@ end
 
 --- What of `expected` is not so in `found`, a line for each name.
 local function differences(expected, found)
-  local names, lines = {}, {}
-  for name in pairs(expected) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  local lines = {}
+  for _, name in ipairs(keys(expected)) do
     local wants = expected[name]
     if wants == core.null then wants = nil end
     if not equal(wants, found[name]) then
@@ -264,12 +263,7 @@ local function assertion(name)
 end
 
 --- Their names, sorted.
-function asserts.names()
-  local names = {}
-  for name in pairs(CHECKS) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
+function asserts.names() return keys(CHECKS) end
 
 --- Makes them known to luassert.
 function asserts.register(luassert)

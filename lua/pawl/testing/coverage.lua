@@ -5,6 +5,7 @@
 --- histories of their instances, when each is closed, or at the end. It costs
 --- nothing where it is not loaded.
 local core = require "pawl.core"
+local keys = require "pawl.keys"
 
 local coverage = {}
 
@@ -85,10 +86,7 @@ local function ways_of(node)
   local leads = node.kind ~= "fork" and type(node.next) == "table"
     and node.next or {}
   for _, field in ipairs { leads, node.on_error or {} } do
-    local names = {}
-    for name in pairs(field) do names[#names + 1] = name end
-    table.sort(names)
-    for _, name in ipairs(names) do
+    for _, name in ipairs(keys(field)) do
       add(name, field == leads
         and ("never taken: %s =%s> %s"):format(node.name, name, field[name])
         or ("never routed: error %s of %s, to %s"):format(name, node.name,
@@ -121,17 +119,10 @@ local function judge(flow, node, one)
   return whole and "passed" or stood and "partly" or "missed"
 end
 
-local function sorted(set)
-  local names = {}
-  for name in pairs(set) do names[#names + 1] = name end
-  table.sort(names)
-  return names
-end
-
 local function report_of(code, flow)
   local one = { code = code, taken = 0, total = 0, nodes = {},
     missed = core.array {} }
-  for _, name in ipairs(sorted(flow.nodes)) do
+  for _, name in ipairs(keys(flow.nodes)) do
     one.nodes[name] = judge(flow, flow.nodes[name], one)
   end
   return one
@@ -142,7 +133,7 @@ end
 function coverage.report()
   for state in pairs(open) do take(state) end
   local report = { taken = 0, total = 0, workflows = core.array {} }
-  for _, code in ipairs(sorted(measured)) do
+  for _, code in ipairs(keys(measured)) do
     local one = report_of(code, measured[code])
     report.workflows[#report.workflows + 1] = one
     report.taken = report.taken + one.taken

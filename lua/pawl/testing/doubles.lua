@@ -5,6 +5,7 @@
 --- replaced by one that asks the engine's doubles first. So they may come and
 --- go while instances run.
 local core = require "pawl.core"
+local keys = require "pawl.keys"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
 
@@ -115,11 +116,8 @@ function doubles.nodes(state, code)
 end
 
 function doubles.no_node(who, name, known)
-  local names = {}
-  for one in pairs(known) do names[#names + 1] = one end
-  table.sort(names)
   return ("%s: there is no node '%s' (%s)"):format(who, tostring(name),
-    nearest.hint(tostring(name), names))
+    nearest.key_hint(tostring(name), known))
 end
 
 ---- what they do -------------------------------------------------------------
@@ -286,18 +284,11 @@ local function read(who, shape, options)
   return given
 end
 
-local function loaded_codes(state)
-  local codes = {}
-  for code in pairs(state.flows) do codes[#codes + 1] = code end
-  table.sort(codes)
-  return codes
-end
-
 --- The node of that name, and its workflow's code. Raises where there is none,
 --- or several.
 local function find(state, who, name, code)
   local found, all = nil, {}
-  for _, one in ipairs(loaded_codes(state)) do
+  for _, one in ipairs(keys(state.flows)) do
     for node, fields in pairs(state.flows[one].nodes) do
       all[node] = true
       if node == name and (not code or one == code) then
@@ -311,7 +302,7 @@ local function find(state, who, name, code)
   end
   if code and not state.flows[code] then
     error(("%s: no workflow '%s' is loaded (%s)"):format(who, code,
-      nearest.hint(code, loaded_codes(state))), 4)
+      nearest.key_hint(code, state.flows)), 4)
   end
   if found then return found.fields, found.code end
   error(doubles.no_node(who, name, code and state.flows[code].nodes or all), 4)
@@ -324,9 +315,7 @@ end
 
 local function check_goes(who, node, options)
   if leads_on(node) or options.run then return end
-  local names = {}
-  for name in pairs(node.next or {}) do names[#names + 1] = name end
-  table.sort(names)
+  local names = keys(node.next or {})
   for _, name in ipairs(names) do
     if name == options.goes then return end
   end
