@@ -318,48 +318,38 @@ kit.describe("an instance that fails beside a handler that waits",
       return flow
     end
 
-    it("tells it, and undoes what it has done", function()
+    --- One that has failed while it waited; what was told meanwhile.
+    local function failed(compensate, catches)
       local engine, clock = backend.fresh()
       local log = {}
-      assert(engine:load(flow_with(log, true, true)))
+      assert(engine:load(flow_with(log, compensate, catches)))
       local id = assert(engine:start "t.beside")
       assert(engine:run())
       clock:advance(10)
       assert(engine:run())
-      assert.same({ "cancelled", "undo a" }, log)
+      assert.equal(0, assert(engine:tick()).waiting)
       local instance = assert(engine:get(id))
       assert.equal("failed", instance.status)
       assert.equal("no", instance.error.code)
+      return instance, log
+    end
+
+    it("tells it, and undoes what it has done", function()
+      local instance, log = failed(true, true)
+      assert.same({ "cancelled", "undo a" }, log)
       assert.equal("completed", instance.compensation.status)
       assert.is_true(instance.variables.a)
     end)
 
     it("has nothing to undo of one that gives up", function()
-      local engine, clock = backend.fresh()
-      local log = {}
-      assert(engine:load(flow_with(log, true, false)))
-      local id = assert(engine:start "t.beside")
-      assert(engine:run())
-      clock:advance(10)
-      assert(engine:run())
+      local instance, log = failed(true, false)
       assert.same({}, log)
-      local instance = assert(engine:get(id))
-      assert.equal("failed", instance.status)
-      assert.equal("no", instance.error.code)
       assert.equal(0, #instance.compensation.completed)
     end)
 
     it("ends it where it stands when nothing is undone", function()
-      local engine, clock = backend.fresh()
-      local log = {}
-      assert(engine:load(flow_with(log, false, true)))
-      local id = assert(engine:start "t.beside")
-      assert(engine:run())
-      clock:advance(10)
-      assert(engine:run())
+      local _, log = failed(false, true)
       assert.same({}, log)
-      assert.equal("failed", kit.status(engine, id))
-      assert.equal(0, assert(engine:tick()).waiting)
     end)
 
     it("undoes what is recorded when its process dies first", function()

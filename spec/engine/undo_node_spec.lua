@@ -37,6 +37,16 @@ local function run(backend, flow, input)
   return engine, id, clock, url
 end
 
+--- Adds steps to a flow, which as they are undone tell their names.
+local function steps_of(flow)
+  return function(name, to)
+    flow:step(name, { run = function() end, next = to,
+      undo = function(ctx)
+        ctx.vars.undone = (ctx.vars.undone or "") .. name
+      end })
+  end
+end
+
 kit.describe("an undo node", function(backend)
   it("undoes all that was done, newest first, and goes on", function()
     local engine, id = run(backend, trip { "a", "b", "c" })
@@ -59,12 +69,7 @@ kit.describe("an undo node", function(backend)
 
   it("undoes what is inside a fork that it names", function()
     local flow = pawl.workflow { code = "t.fork" }
-    local function step(name, to)
-      flow:step(name, { run = function() end, next = to,
-        undo = function(ctx)
-          ctx.vars.undone = (ctx.vars.undone or "") .. name
-        end })
-    end
+    local step = steps_of(flow)
     step("a", "both")
     flow:fork("both", { next = { "b", "c" } })
     step("b", "meet")
@@ -315,12 +320,7 @@ kit.describe("beside an undo node", function(backend)
 
   it("another one takes its turn", function()
     local two = pawl.workflow { code = "t.two" }
-    local function step(name, to)
-      two:step(name, { run = function() end, next = to,
-        undo = function(ctx)
-          ctx.vars.undone = (ctx.vars.undone or "") .. name
-        end })
-    end
+    local step = steps_of(two)
     step("a", "b")
     step("b", "both")
     two:fork("both", { next = { "first", "second" } })
