@@ -319,6 +319,27 @@ describe("on_cancel", function()
 end)
 
 kit.describe("a clean-up", function(backend)
+  it("is left to who knows the workflow, with nothing to undo as well",
+    function()
+      local drawn = pawl.workflow { code = "t.far", on_cancel = "tidy" }
+      drawn:wait("w", { event = "x", next = "z" })
+      drawn:step("tidy", { next = "z",
+        run = function(ctx) ctx.vars.why = ctx.error.message end })
+      drawn:finish "z"
+      local engine, clock, url = backend.fresh()
+      assert(engine:load(drawn))
+      local id = assert(engine:start "t.far")
+      assert(engine:run())
+      local other = kit.rival(backend, url, clock)
+      assert(other:cancel(id, "too late"))
+      assert(other:run())
+      assert.equal("running", kit.status(engine, id))
+      assert(engine:run())
+      local instance = assert(engine:get(id))
+      assert.equal("cancelled", instance.status)
+      assert.equal("too late", instance.variables.why)
+    end)
+
   it("keeps the error that led it to a failed finish", function()
     local engine = backend.fresh()
     local drawn = pawl.workflow { code = "t.sad", on_cancel = "tidy" }

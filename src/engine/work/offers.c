@@ -130,11 +130,16 @@ static int has_letter(const pawl_held *h, const char *kind) {
   return 0;
 }
 
-/* Can it be ended without its definition? Not where steps are to be undone:
- * that is for those who can run them. */
+static int has_text(pawl_str text, pawl_str part) {
+  for (size_t at = 0; at + part.len <= text.len; at++)
+    if (!memcmp(text.at + at, part.at, part.len)) return 1;
+  return 0;
+}
+
+/* Can it be ended without its definition? Not where steps are to be undone, or
+ * it cleans up: that is for those who can run them. */
 static pawl_code may_end_blind(pawl_engine *e, const pawl_held *h, int *may,
                                pawl_error *err) {
-  static const char mark[] = "\"undo\":true";
   pawl_rows rows;
   pawl_str graph;
 
@@ -146,8 +151,8 @@ static pawl_code may_end_blind(pawl_engine *e, const pawl_held *h, int *may,
   *may = 1;
   if (!rows.nrows) return PAWL_OK;
   graph = pawl_read_workflow_get(&rows, 0).graph;
-  for (size_t at = 0; *may && at + sizeof mark - 1 <= graph.len; at++)
-    *may = memcmp(graph.at + at, mark, sizeof mark - 1) != 0;
+  *may = !has_text(graph, pawl_strz("\"undo\":true")) &&
+         !has_text(graph, pawl_strz("\"on_cancel\":"));
   return PAWL_OK;
 }
 
