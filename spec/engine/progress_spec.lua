@@ -102,6 +102,42 @@ kit.describe("the progress of a handler", function(backend)
     assert.same({ false, "none of mine", 7 }, seen)
   end)
 
+  it("is each handler's own, of those that run beside another", function()
+    local engine, clock = backend.fresh()
+    local seen = {}
+    local flow = pawl.workflow { code = "t.beside", start = "f" }
+    flow:fork("f", { next = { "a", "b", "c" } })
+    for _, name in ipairs { "a", "b", "c" } do
+      flow:step(name, { retry = RETRY, next = "j", run = function(ctx)
+        if seen[name] ~= nil then
+          seen[name] = ctx.progress
+          return
+        end
+        seen[name] = false
+        for k = 1, 2 do
+          ctx.heartbeat { name, k } -- in turn: each overtakes the others
+          local asked = 0
+          ctx.await(function()
+            asked = asked + 1
+            return asked > 2
+          end)
+        end
+        assert(ctx.progress[2] == 2 and ctx.progress[1] == name)
+        error { code = "late", retry = 60 }
+      end })
+    end
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.beside")
+    for _ = 1, 10 do assert(engine:run()) end
+    clock:advance(60)
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.same({ a = { "a", 2 }, b = { "b", 2 }, c = { "c", 2 } }, seen)
+    assert.is_nil(engine:get(id).progress)
+  end)
+
   it("reaches scripts of less trust, and goes to another store", function()
     for _, level in ipairs { "limited", "isolated" } do
       local engine = backend.fresh()

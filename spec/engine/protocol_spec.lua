@@ -274,6 +274,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         data = { probe.null }, event = { probe.null },
         detail = { probe.null }, attempt = { 0 }, due_at = { probe.null },
         updated_at = { now } },
+      token_progress = { visit = 2 }, -- the other one is that of token_put
       token_drop = {},
       subscription_put = { token = { 2 }, tenant = { "" }, pattern = { "paid" },
         key = { "17" }, since = { now }, due_at = { probe.null } },
@@ -379,7 +380,8 @@ kit.describe("rule 1, the lease id,", function(backend)
       "history_insert", "instance_commit", "instance_stand",
       "instance_seldom", "agenda_pin",
       "instance_pin",
-      "instance_progress", "token_put", "token_drop", "subscription_put",
+      "instance_progress", "token_put", "token_progress", "token_drop",
+      "subscription_put",
       "subscription_delete", "subscription_put", "subscription_clear",
       "variable_put", "variable_delete", "task_insert", "owner_insert",
       "task_raise", "task_due", "task_rename", "task_end",

@@ -38,7 +38,7 @@
 --   no integer, node text, state text, visit bigint, previous_node text,
 --   parent integer, scope text, fork text, branch text, data json, event json,
 --   detail json, attempt integer, due_at time, entered_at time,
---   created_at time
+--   created_at time, progress text
 
 -- columns: carried_item
 --   token integer, no integer, item json, state text, child uuid, result json,

@@ -418,9 +418,15 @@ select lease, commits, away is not null as away
 -- name: instance_progressed
 -- args: @shard smallint, @id uuid, @visit integer
 -- rows: progress text
--- What an earlier attempt has said.
-select progress from pawl.instance
- where shard = @shard and id = @id and progress_visit = @visit;
+-- What an earlier attempt has said: if a handler beside it said something
+-- later, that of its token.
+select case when i.progress_visit = @visit then i.progress
+            else (select t.progress from pawl.token t
+                         indexed by pawl_token_live -- only: sqlite
+                   where t.shard = @shard and t.instance = @id
+                     and t.state in ('active', 'waiting')
+                     and t.visit = @visit) end as progress
+  from pawl.instance i where i.shard = @shard and i.id = @id;
 
 -- name: instance_status
 -- args: @shard smallint, @id uuid

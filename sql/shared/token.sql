@@ -40,7 +40,24 @@ on conflict (shard, instance, no) do update
        event = excluded.event, detail = excluded.detail,
        attempt = excluded.attempt, due_at = excluded.due_at,
        entered_at = case when t.visit = excluded.visit then t.entered_at
-                         else excluded.entered_at end;
+                         else excluded.entered_at end,
+       progress = case when t.visit = excluded.visit
+                        and excluded.state in ('active', 'waiting')
+                       then t.progress end;
+
+-- name: token_progress
+-- args: @shard smallint, @id uuid, @lease uuid, @visit bigint
+-- Before instance_progress, when several handlers run: what another one has
+-- said goes to its own token.
+update pawl.token as t
+       indexed by pawl_token_live -- only: sqlite
+   set progress = (select progress from pawl.instance
+                    where shard = @shard and id = @id)
+ where shard = @shard and instance = @id and state in ('active', 'waiting')
+   and visit = (select i.progress_visit from pawl.instance i
+                  join pawl.agenda a on a.shard = i.shard and a.instance = i.id
+                 where i.shard = @shard and i.id = @id and a.lease = @lease
+                   and i.progress_visit <> @visit);
 
 -- name: token_drop
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[]

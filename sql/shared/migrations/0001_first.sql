@@ -675,6 +675,7 @@ create table pawl.token (
   due_at timestamptz,
   entered_at timestamptz not null,
   created_at timestamptz,
+  progress text,
   primary key (shard, instance, no)
 ) with (fillfactor = 50); -- only: postgres
 ) without rowid; -- only: sqlite
@@ -701,6 +702,8 @@ comment on column pawl.token.detail is
   'what it waits for, and which rows of history led here';
 comment on column pawl.token.created_at is
   'when it was made; null: the first one, as its instance began';
+comment on column pawl.token.progress is
+  'what its handler has said, before that of another place did';
 create index token_live on pawl.token (shard, instance, no)
   where state in ('active', 'waiting');
 

@@ -76,6 +76,21 @@ static pawl_code look_for_cancel(pawl_engine *e, const pawl_held *h, int latch,
   return PAWL_OK;
 }
 
+/* A reader finds it in the instance while the step runs; what a handler beside
+ * it has said is kept for that one's next attempt. */
+static pawl_code tell_progress(pawl_engine *e, const pawl_held *h,
+                               pawl_str progress, int64_t visit,
+                               pawl_error *err) {
+  pawl_rows rows;
+
+  if (!pawl_tokens_folded(&h->d.state.tokens))
+    MUST(PAWL_SERVICE_ASK(BATCH, token_progress, &rows, PAWL_LEASE_MEMBERS(h),
+                          .visit = visit));
+  return PAWL_SERVICE_ASK(BATCH, instance_progress, &rows,
+                          PAWL_LEASE_MEMBERS(h), .progress = progress,
+                          .visit = visit);
+}
+
 static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
                                    int *cancelled, pawl_error *err) {
   pawl_engine *e = call->services_ud;
@@ -85,10 +100,7 @@ static pawl_code service_heartbeat(const pawl_call *call, pawl_str progress,
 
   /* its own row is locked: nobody can claim it, nor ask it to end */
   if (e->unit && e->unit->owner == h) return PAWL_OK;
-  if (progress.at) /* a reader finds it in the instance while the step runs */
-    MUST(PAWL_SERVICE_ASK(BATCH, instance_progress, &rows,
-                          PAWL_LEASE_MEMBERS(h), .progress = progress,
-                          .visit = call->visit));
+  if (progress.at) MUST(tell_progress(e, h, progress, call->visit, err));
   MUST(PAWL_SERVICE_ASK(BATCH, agenda_heartbeat, &rows, PAWL_LEASE_MEMBERS(h),
                         .lease_us = e->config.lease_us,
                         .now = pawl_store_now(e->store)));
