@@ -96,6 +96,111 @@ kit.describe("ctx.error", function(backend)
     assert.same({ "failed", "declined: no" }, { got.status, got.output })
   end)
 
+  --- Where "declined" leads, and on from there to a failed finish.
+  local function reason(build, options)
+    local got = outcome(backend.fresh(), failing({ code = "declined",
+      message = "no money", details = { left = 3 } }, function(flow)
+      build(flow)
+      flow:finish("bad", { status = "failed" })
+      flow:finish "c"
+    end, options))
+    assert.equal("failed", got.status)
+    return got.error
+  end
+
+  it("is the reason of a finish that fails, however far behind", function()
+    local function is_told(why)
+      assert.same({ "declined", "no money", { left = 3 } },
+        { why.code, why.message, why.details })
+      assert.is_nil(why.past)
+    end
+    is_told(reason(function(flow)
+      flow:step("first", { next = "a", run = function() end,
+        undo = function(ctx) assert(ctx.error.code == "declined") end })
+      flow:undo("b", { next = "told" })
+      flow:step("told", { next = "bad",
+        run = function(ctx) assert(ctx.error.code == "declined") end })
+    end, { start = "first" }))
+    is_told(reason(function(flow)
+      flow:step("b", { run = function() end })
+      flow:step("tell", { next = "bad",
+        run = function(ctx) assert(not ctx.error) end })
+    end))
+    is_told(reason(function(flow)
+      flow:fork("b", { next = { "x", "y" } })
+      flow:step("x", { next = "j", run = function(ctx)
+        assert(ctx.error.code == "declined")
+      end })
+      flow:choice("y", { next = { met = "j", no = "bad" },
+        choose = function(ctx)
+          return ctx.error.code == "declined" and "no" or "met"
+        end })
+      flow:join("j", { next = "z" })
+    end))
+  end)
+
+  it("is no reason any more once that node has been passed", function()
+    local got = outcome(backend.fresh(), (function()
+      local flow = pawl.workflow { code = "t.caught" }
+      flow:step("a", { retry = false, next = "bad", run = function(ctx)
+        if not ctx.vars.other then error { code = "declined" } end
+      end, on_error = { declined = "b" } })
+      flow:step("b", { next = "a", run = function(ctx)
+        ctx.vars.other = true
+      end })
+      flow:finish("bad", { status = "failed" })
+      return flow
+    end)())
+    assert.same({ "failed", "bad" }, { got.status, got.error.code })
+  end)
+
+  it("reaches the branches of an each", function()
+    local engine = backend.fresh()
+    local told = {}
+    local got = outcome(engine, failing({ code = "declined" }, function(flow)
+      flow:each("b", { branch = "item", next = "z", window = 1,
+        items = function(ctx) return { ctx.error.code, 2 } end })
+      flow:step("item", { next = "b", run = function(ctx)
+        told[#told + 1] = ctx.error and ctx.error.code or "none"
+      end })
+      flow:finish "c"
+    end))
+    assert.equal("completed", got.status)
+    assert.same({ "declined", "declined" }, told)
+  end)
+
+  it("is told by the way of a task, or a child, that has failed", function()
+    local engine = backend.fresh()
+    local first
+    local child = pawl.workflow { code = "t.child" }
+    child:step("only", { retry = false, run = function()
+      error { code = "no_stock", message = "none left" }
+    end })
+    local flow = pawl.workflow { code = "t.caught" }
+    flow:task("sign", { title = "Sign", next = { yes = "z", failed = "buy" } })
+    flow:call("buy", { workflow = "t.child", next = { completed = "z",
+      failed = "look" }, input = function(ctx)
+        first = { ctx.error.code, ctx.error.message, ctx.error.node }
+      end })
+    flow:step("look", { next = "bad", run = seen })
+    flow:finish("bad", { status = "failed" })
+    flow:finish "z"
+    assert(engine:load(child))
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.caught")
+    assert(engine:run())
+    local task = engine.tasks:list { instance = id }[1]
+    assert(engine.tasks:fail(task.id, { error = { code = "no_parcel",
+      message = "lost" }, by = "ann" }))
+    assert(engine:run())
+    assert.same({ "no_parcel", "lost", "sign" }, first)
+    local got = assert(engine:get(id))
+    assert.same({ "no_stock", "buy" },
+      { got.variables.seen.code, got.variables.seen.node })
+    assert.equal("no_stock", got.error.code)
+    assert.matches("none left", got.error.message)
+  end)
+
   it("is for undo, which is told why", function()
     local engine = backend.fresh()
     local told = {}

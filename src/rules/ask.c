@@ -68,10 +68,11 @@ pawl_code pawl_run_handler(pawl_decision *d, int k, const pawl_node *node,
 
 /* What has led to the token's node, or to its undoing. */
 static pawl_str error_of(const pawl_decision *d, const pawl_token *t) {
-  const pawl_buf *own = &pawl_detail_of(t)->error;
-  if (own->len) return pawl_buf_str(own);
-  if (pawl_is_undoing(d)) own = &d->plan.state.undo.error;
-  return own->len ? pawl_buf_str(own) : (pawl_str){NULL, 0};
+  const pawl_str own = pawl_caught_told(t);
+  const pawl_buf *undone = &d->plan.state.undo.error;
+
+  if (own.len || !pawl_is_undoing(d) || !undone->len) return own;
+  return pawl_buf_str(undone);
 }
 
 /* To who cleans up: why, and who wanted it so. */

@@ -69,8 +69,8 @@
                             whose length was added to its times */           \
   X(NUMBER, passed, 0, 0) /* of its attempts, those that failed for what      \
                             passes; see retry.c */                           \
-  X(JSON, error, 0, 0)   /* where an `on_error` has led: what failed, as       \
-                            ctx.error has it */                              \
+  X(JSON, error, 1, 1)   /* where a failure has led: what that was, as         \
+                            ctx.error has it; caught.c */                    \
   X(FLAG, mail, 0, 0)    /* its inbox holds events that its workflow has no  \
                             use for */
 /* clang-format on */

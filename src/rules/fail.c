@@ -184,8 +184,6 @@ void pawl_failure_note(pawl_decision *d, int k, const pawl_failure *f) {
   if (f->passes) pawl_detail_set(t, PAWL_DETAIL_passed, f->passed);
 }
 
-enum { MOST_DETAILS = 4096 }; /* bytes that go along */
-
 /* What led to a failed end is its reason, also where that cleans up, and is
  * cancelled for all that. */
 static int has_led_to_failure(const pawl_decision *d, int to) {
@@ -197,28 +195,12 @@ static int has_led_to_failure(const pawl_decision *d, int to) {
            d->def->nodes[to].status_failed));
 }
 
-/* To where the error's code leads, whose handlers are told of it; not at
- * length, as its token has that in its row. */
+/* To where the error's code leads. */
 static void route(pawl_decision *d, int k, int to, const pawl_error *err) {
-  pawl_plan *p = &d->plan;
-  const pawl_token *t = pawl_tok(d, k);
-  pawl_buf error = {.alloc = p->alloc}, part = {.alloc = p->alloc};
-
-  pawl_plan_error(&error, err, NULL);
-  pawl_json_add_string(&part, pawl_strz(t->node));
-  pawl_object_set(&error, "node", pawl_buf_str(&part));
-  pawl_buf_clear(&part);
-  pawl_buf_addf(&part, "%" PRId64, t->attempt);
-  pawl_object_set(&error, "attempt", pawl_buf_str(&part));
-  if (d->result->details.len && d->result->details.len <= MOST_DETAILS)
-    pawl_object_set(&error, "details", pawl_buf_str(&d->result->details));
-  pawl_tok(d, k)->failed |= error.failed | part.failed;
-  pawl_leave_failed(d, k, to, pawl_buf_str(&error));
-  tell_route(p, err);
+  pawl_leave_caught(d, k, to, err);
+  tell_route(&d->plan, err);
   if (!pawl_is_undoing(d) && !has_led_to_failure(d, to))
-    pawl_buf_clear(&p->error);
-  pawl_buf_deinit(&error);
-  pawl_buf_deinit(&part);
+    pawl_buf_clear(&d->plan.error);
 }
 
 void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,

@@ -181,8 +181,9 @@ void pawl_drop_scope(pawl_decision *d, int32_t no, const char *why);
 void pawl_leave(pawl_decision *d, int k, int to);
 /* The same, with the way in another record; -1: in none. */
 void pawl_leave_by(pawl_decision *d, int k, int to, int record);
-/* The same by an error's route, which is told where that leads. */
-void pawl_leave_failed(pawl_decision *d, int k, int to, pawl_str error);
+/* The same from a node that has failed like this, for one that deals with it;
+ * d->result may have details. */
+void pawl_leave_caught(pawl_decision *d, int k, int to, const pawl_error *err);
 /* The token stops waiting where it stands, and nothing else. */
 void pawl_stop_waiting(pawl_decision *d, int k, const char *task_status);
 
@@ -377,6 +378,18 @@ void pawl_child_text(pawl_decision *d, pawl_str object, const char *name,
  * whole in d->result. */
 void pawl_child_error(pawl_decision *d, pawl_str data, const char *status,
                       pawl_error *err);
+
+/* ---- caught.c ---- */
+
+/* What is told of t's failure; not at length, as its token keeps it. */
+void pawl_caught_make(const pawl_decision *d, const pawl_token *t,
+                      const pawl_error *err, pawl_buf *out);
+/* Token k leaves a node that has gone well. */
+void pawl_caught_leave(pawl_decision *d, int k);
+/* As ctx.error has it; at NULL: nothing, or no longer. */
+pawl_str pawl_caught_told(const pawl_token *t);
+/* As an instance has it that fails for that; empty: nothing was caught. */
+void pawl_caught_reason(const pawl_token *t, pawl_buf *out);
 
 /* ---- fail.c ---- */
 

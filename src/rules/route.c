@@ -115,7 +115,10 @@ static void leave(pawl_decision *d, int k, int to, int record,
   pawl_detail_keep(t, PAWL_DETAIL_STAYS);
   if (record >= 0 && t->depth)
     keep_output(d, k, pawl_plan_record_at(p, record));
-  if (error.at) pawl_detail_put(t, PAWL_DETAIL_error, error);
+  if (error.at)
+    pawl_detail_put(t, PAWL_DETAIL_error, error);
+  else
+    pawl_caught_leave(d, k);
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = 0;
   t->changed = 1;
@@ -134,6 +137,12 @@ void pawl_leave_by(pawl_decision *d, int k, int to, int record) {
   leave(d, k, to, record, (pawl_str){NULL, 0});
 }
 
-void pawl_leave_failed(pawl_decision *d, int k, int to, pawl_str error) {
-  leave(d, k, to, d->plan.nrecords - 1, error);
+void pawl_leave_caught(pawl_decision *d, int k, int to,
+                       const pawl_error *err) {
+  pawl_buf error = {.alloc = d->plan.alloc};
+
+  pawl_caught_make(d, pawl_tok(d, k), err, &error);
+  pawl_tok(d, k)->failed |= error.failed;
+  leave(d, k, to, d->plan.nrecords - 1, pawl_buf_str(&error));
+  pawl_buf_deinit(&error);
 }

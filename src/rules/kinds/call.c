@@ -97,7 +97,13 @@ static void call_done(pawl_decision *d, int k, const pawl_node *node,
   }
   set_child_event(pawl_tok(d, k), data, status, output.at ? output : error);
   d->plan.outcome = "done";
-  pawl_leave(d, k, to);
+  if (!strcmp(status, "completed")) {
+    pawl_leave(d, k, to);
+    return;
+  }
+  pawl_said_clear(d->result);
+  pawl_child_error(d, data, status, &err);
+  pawl_leave_caught(d, k, to, &err);
 }
 
 static int same_child(const pawl_token *t, pawl_str data) {

@@ -2,6 +2,18 @@
 
 #include "../machine.h"
 
+/* Of one that fails: what was caught before, or itself. */
+static void give_reason(pawl_decision *d, int k, const pawl_node *node) {
+  pawl_buf *error = &d->plan.error;
+  pawl_error why;
+
+  if (!error->len) pawl_caught_reason(pawl_tok(d, k), error);
+  if (error->len) return;
+  pawl_fail(&why, PAWL_SCRIPT, "it ended at finish \"%s\"", node->name);
+  pawl_copy_text(why.raised, sizeof why.raised, node->name);
+  pawl_plan_error(error, &why, NULL);
+}
+
 /* Its own way ends here; the instance's too, when it was the last, or the
  * finish says so. */
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
@@ -30,12 +42,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
     pawl_end(d, PAWL_STATUS_COMPLETED);
     return PAWL_OK;
   }
-  if (!p->error.len) {
-    pawl_error why;
-    pawl_fail(&why, PAWL_SCRIPT, "it ended at finish \"%s\"", node->name);
-    pawl_copy_text(why.raised, sizeof why.raised, node->name);
-    pawl_plan_error(&p->error, &why, NULL);
-  }
+  give_reason(d, k, node);
   pawl_end_undoing(d, PAWL_STATUS_FAILED, d->def->compensate);
   pawl_buf_clear(
       &p->state.stopped); /* to try that again would end the same way */

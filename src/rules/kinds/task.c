@@ -196,7 +196,7 @@ static void task_failed(pawl_decision *d, int k, const pawl_node *node,
   pawl_plan_error(&r->error, &why, d->result);
   if (to < 0) return;
   clear_task(pawl_tok(d, k));
-  pawl_leave(d, k, to);
+  pawl_leave_caught(d, k, to, &why);
 }
 
 /* Completing it raises an event. */
