@@ -191,6 +191,48 @@ kit.describe("a workflow that answers", function(backend)
       ask(engine, id, "go", nil, "e"))
   end)
 
+  it("says how it ended, when it failed before it answered", function()
+    local engine, id = begun([[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "t.mute", start = "w" }
+      flow:wait("w", { event = "go" })
+      flow:step("sell", { retry = false, run = function(ctx)
+        error { code = "sold_out", message = "none is left" }
+      end })
+      return flow]], "t.mute")
+    kit.refused("already_finished", "sold_out: none is left", "pawl show",
+      ask(engine, id, "go", nil, "e"))
+  end)
+
+  it("refuses behind the wait, and goes on", function()
+    for _, level in ipairs { "trusted", "limited", "isolated" } do
+      local engine = backend.fresh()
+      assert(engine:load(tmp.file("shop.lua", [[
+        local pawl = require "pawl"
+        local flow = pawl.workflow { code = "t.shop", endless = true }
+        flow:wait("w", { event = "go", next = "sell" })
+        flow:step("sell", { next = "w", retry = false, run = function(ctx)
+          if ctx.event.data == "odd" then
+            local ok, err = pcall(ctx.answer, nil, { code = 7 })
+            ctx.answer(nil, tostring(err.message or err))
+          else
+            ctx.answer(nil, ctx.event.data)
+          end
+        end })
+        return flow]]), { trust = level }))
+      local id = assert(engine:start "t.shop")
+      assert(engine:run())
+      kit.refused("sold_out", "none is left", nil,
+        ask(engine, id, "go", { code = "sold_out", message = "none is left" },
+          "a"))
+      kit.refused("refused", "no money", nil,
+        ask(engine, id, "go", "no money", "b"))
+      kit.refused("refused", "the error's code is a number", nil,
+        ask(engine, id, "go", "odd", "c"))
+      assert.equal("waiting", kit.status(engine, id), level)
+    end
+  end)
+
   it("is asked from another process than that which runs it", function()
     if backend.label == "toy" then return end -- another has no such driver
     if backend.label == ":memory:" then conform.second() end

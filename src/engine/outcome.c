@@ -182,15 +182,50 @@ static pawl_code find_answer(pawl_engine *e, const waiting *w, int *ended,
   return PAWL_OK;
 }
 
+/* ": no_seat: it is full" */
+static void add_why(pawl_str instance, pawl_buf *text) {
+  pawl_str error, cancelled;
+
+  if (pawl_json_get(instance, "cancellation", &cancelled) &&
+      pawl_json_kind_of(cancelled) == PAWL_JSON_OBJECT) {
+    pawl_buf_addz(text, ": it was cancelled");
+    return;
+  }
+  if (!pawl_json_get(instance, "error", &error) ||
+      pawl_json_kind_of(error) != PAWL_JSON_OBJECT)
+    return;
+  pawl_buf_addz(text, ": ");
+  (void)pawl_json_get_text(error, "code", text);
+  pawl_buf_addz(text, ": ");
+  (void)pawl_json_get_text(error, "message", text);
+}
+
+/* Nobody will answer: what came of it instead. */
+static pawl_code fail_unanswered(pawl_engine *e, const waiting *w,
+                                 pawl_error *err) {
+  pawl_buf end = {.alloc = &e->alloc}, text = end;
+  pawl_code rc = PAWL_OK;
+
+  TRY(tell_end(e, w->id, &end, err));
+  add_why(pawl_buf_str(&end), &text);
+  TRY(pawl_buf_check(&text, err));
+  rc = pawl_fail_hint(err, PAWL_ALREADY_FINISHED,
+                      "`pawl show` has what came of it",
+                      "instance %s has ended without an answer%s", w->id_text,
+                      text.len ? text.at : "");
+out:
+  pawl_buf_deinit(&end);
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
 static pawl_code has_answered(pawl_engine *e, const waiting *w, int *there,
                               pawl_error *err) {
   int ended;
 
   MUST(find_answer(e, w, &ended, there, err));
   if (*there || !ended) return PAWL_OK;
-  return pawl_fail_hint(err, PAWL_ALREADY_FINISHED,
-                        "`pawl show` has what came of it",
-                        "instance %s has ended without an answer", w->id_text);
+  return fail_unanswered(e, w, err);
 }
 
 typedef struct question {

@@ -123,10 +123,21 @@ static int is_note(pawl_str note, pawl_buf *scratch) {
 }
 
 /* An answer is to the event that has led here, as an object. */
+/* {"code","message"}, if there is one. */
+static int is_refusal(pawl_str value, pawl_buf *scratch) {
+  static const char *const members[] = {"code", "message", NULL};
+  pawl_str error;
+  return !pawl_json_get(value, "error", &error) ||
+         (pawl_json_kind_of(error) == PAWL_JSON_OBJECT &&
+          has_only(error, members) &&
+          get_text(error, "code", MOST_SHOWN, scratch) &&
+          get_text(error, "message", MOST_SHOWN, scratch));
+}
+
 static int is_published(const pawl_call *call, pawl_str shown,
                         pawl_buf *scratch) {
   static const char *const names[] = {"answers", "name", "value", NULL};
-  static const char *const told[] = {"value", NULL};
+  static const char *const told[] = {"error", "value", NULL};
   pawl_str answers, id, name, value;
   if (!has_only(shown, names) || !pawl_json_get(shown, "value", &value) ||
       !pawl_json_get(shown, "name", &name) ||
@@ -135,8 +146,9 @@ static int is_published(const pawl_call *call, pawl_str shown,
   if (!pawl_json_get(shown, "answers", &answers)) return 1;
   return pawl_json_kind_of(answers) == PAWL_JSON_TRUE &&
          pawl_json_kind_of(value) == PAWL_JSON_OBJECT &&
-         has_only(value, told) && call->event.len &&
-         pawl_json_get(call->event, "id", &id) && pawl_str_eq(id, name);
+         has_only(value, told) && is_refusal(value, scratch) &&
+         call->event.len && pawl_json_get(call->event, "id", &id) &&
+         pawl_str_eq(id, name);
 }
 
 static int is_granted_start(const pawl_limits *limits, const pawl_call *call,

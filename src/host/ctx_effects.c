@@ -235,11 +235,49 @@ static int ctx_publish(lua_State *L, pawl_run *run) {
   return 0;
 }
 
-/* ctx.answer(value): what who sent ctx.event by engine:ask is told; what has a
- * source was not sent so */
+#define REFUSAL_HINT \
+  "ctx.answer(nil, { code = \"sold_out\", message = \"none is left\" })"
+
+/* A member of the error at 2; `other`: where it has none. */
+static void add_refusal(lua_State *L, const char *name, const char *other,
+                        pawl_buf *out) {
+  pawl_str text;
+  if (lua_type(L, 2) == LUA_TTABLE)
+    lua_getfield(L, 2, name);
+  else
+    lua_pushnil(L);
+  if (!lua_isnil(L, -1) && lua_type(L, -1) != LUA_TSTRING)
+    pawl_ctx_raise_text(L, PAWL_VALUE, REFUSAL_HINT,
+                        "ctx.answer: the error's %s is a %s", name,
+                        luaL_typename(L, -1));
+  text.at = lua_tolstring(L, -1, &text.len);
+  pawl_json_add_string(out, text.at ? text : pawl_strz(other));
+  lua_pop(L, 1);
+}
+
+/* {"error":{"code","message"}} */
+static void add_refused(lua_State *L, pawl_buf *out) {
+  const char *text = "it was refused";
+  if (lua_type(L, 2) == LUA_TSTRING)
+    text = lua_tostring(L, 2);
+  else if (lua_type(L, 2) != LUA_TTABLE)
+    pawl_ctx_raise_text(L, PAWL_VALUE, REFUSAL_HINT,
+                        "ctx.answer: the error is a %s", luaL_typename(L, 2));
+  if (!lua_isnil(L, 1))
+    pawl_ctx_raise_text(L, PAWL_VALUE, REFUSAL_HINT,
+                        "ctx.answer: there is a value beside the error");
+  pawl_buf_addz(out, "{\"error\":{\"code\":");
+  add_refusal(L, "code", "refused", out);
+  pawl_buf_addz(out, ",\"message\":");
+  add_refusal(L, "message", text, out);
+  pawl_buf_addz(out, "}}");
+}
+
+/* ctx.answer(value), or (nil, error): what who sent ctx.event by engine:ask is
+ * told; what has a source was not sent so */
 static int ctx_answer(lua_State *L, pawl_run *run) {
   pawl_str id = {0}, source;
-  lua_settop(L, 1);
+  lua_settop(L, 2);
   if (run->call->event.len) (void)pawl_json_get(run->call->event, "id", &id);
   if (!id.len)
     pawl_ctx_raise_text(L, PAWL_MISUSE,
@@ -250,9 +288,15 @@ static int ctx_answer(lua_State *L, pawl_run *run) {
   pawl_buf *out = pawl_ctx_push_buf(L, run);
   pawl_buf_addz(out, "{\"answers\":true,\"name\":");
   pawl_buf_adds(out, id);
-  pawl_buf_addz(out, ",\"value\":{\"value\":");
-  pawl_ctx_add_value(L, run, 1, "value", "null", out);
-  pawl_buf_addz(out, "}}");
+  pawl_buf_addz(out, ",\"value\":");
+  if (lua_isnil(L, 2)) {
+    pawl_buf_addz(out, "{\"value\":");
+    pawl_ctx_add_value(L, run, 1, "value", "null", out);
+    pawl_buf_addc(out, '}');
+  } else {
+    add_refused(L, out);
+  }
+  pawl_buf_addc(out, '}');
   add_effect(L, run, &run->result->published, out);
   return 0;
 }
@@ -397,7 +441,8 @@ static int ctx_start(lua_State *L, pawl_run *run) {
 }
 
 const pawl_ctx_member pawl_ctx_effects[] = {
-    {"answer", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.answer(value)", ctx_answer},
+    {"answer", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.answer(value, error)",
+     ctx_answer},
     {"emit", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.emit(type, payload)",
      ctx_emit},
     {"note", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.note(text, data)", ctx_note},

@@ -1949,7 +1949,9 @@ function Engine:close() end
 ---@field signal fun(event: pawl.SentEvent)  an event, sent when the step is stored
 ---@field publish fun(name: string, value: any)  shown to whoever asks, by
 ---                               engine:published, from this step's commit on
----@field answer fun(value: any)  what who sent ctx.event by engine:ask is told
+---@field answer fun(value: any, error?: string|{ code: string?, message: string? })
+---                               what who sent ctx.event by engine:ask is told:
+---                               a value, or nil and why there is none
 ---@field start fun(code: string, input?: any, options?: pawl.ChildOptions): string
 ---                               the id of an instance made with the decision
 ---@field callback fun(event: string): string  a secret token: who gives it to
