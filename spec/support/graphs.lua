@@ -139,6 +139,7 @@ local function draw_step(pen, to)
     node.attempts = random:chance(85) and node.fails + 1
       or random:upto(node.fails)
     if random:chance(10) then node.on_exhausted = "suspend" end
+    node.tells = random:chance(40) or nil
     draw_failing(pen, node, to, "oops")
     draw_beside(pen, node, to)
   elseif pen.in_each and random:chance(15) then
@@ -223,13 +224,15 @@ local function draw_wait(pen, to)
   local event = random:pick(EVENTS)
   local node = add(pen, "wait", { event = event, ways = single(to),
     pattern = random:chance(30) and PATTERNS[event] or nil,
-    key = random:weighted { order = 4, handler = 1, none = 2 },
+    key = random:weighted { order = 4, handler = 1, none = 2, token = 1 },
     match = random:chance(20) or nil, into = random:chance(30) or nil })
   node.takes_one = node.key ~= "none" and random:chance(25) or nil
   draw_limit(pen, node, to, "received")
   draw_undo(pen, node)
   draw_beside(pen, node, to)
-  return node.name
+  if node.key ~= "token" then return node.name end
+  return add(pen, "step", { ways = single(node.name),
+    token = { event = event, at = node.name } }).name
 end
 
 local function draw_task(pen, to)
@@ -579,6 +582,18 @@ function render.step(node, code)
     put("    ctx.start(%q, { order = ctx.input.order }, {\n"
       .. "      parent_end = %q })", code(node.starts), node.parent_end)
   end
+  if node.token then
+    put("    ctx.vars.token_%s = ctx.callback(%q)", node.token.at,
+      node.token.event)
+  end
+  put("    if ctx.error and ctx.error.node then\n"
+    .. "      ctx.vars.caught_%s = ctx.error.node\n    end", node.name)
+  if node.tells then
+    put("    local told = ctx.progress\n"
+      .. "    if told and told[1] ~= ctx.visit then\n"
+      .. '      error { code = "not_mine", retry = false }\n    end\n'
+      .. "    ctx.heartbeat { ctx.visit, ctx.attempt }")
+  end
   if node.awaits then put("    ctx.await(%g)", node.awaits) end
   if node.fails then
     put('    if ctx.attempt <= %d then\n      error { code = "oops" }\n    end',
@@ -645,12 +660,13 @@ end
 function render.wait(node)
   if node.condition then return render_condition(node) end
   return {
-    event = q(node.pattern or node.event), key = KEYS[node.key],
+    event = q(node.pattern or node.event),
+    key = node.key == "token" and q("token_" .. node.name) or KEYS[node.key],
     match = node.match
       and "function(event) return event.data.n % 2 == 0 end",
     into = node.into and q("got_" .. node.name),
     reschedule = node.timeout and reschedule(node),
-    take = node.takes_one and KEYS[node.key] and q "one",
+    take = node.takes_one and node.key ~= "none" and q "one",
     answer = node.into and "function(event, ctx)\n"
       .. '    if event.data.n % 7 == 6 then error { code = "not_now" } end\n'
       .. "    return ctx.node\n  end",

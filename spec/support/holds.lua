@@ -497,7 +497,8 @@ local function check_answers(stage, one, nodes)
   for _, row in ipairs(one.history) do
     local event = given(row.changes) and row.changes.event
     if event then events[event.id] = true end
-    if event and row.type == "received" and nodes[row.node]
+    local asks = event and (given(event.source) or "") == ""
+    if asks and row.type == "received" and nodes[row.node]
       and nodes[row.node].into and not answers[event.id]
       and stage.clock:now() - pawl.time(row.completed) < DAY then
       broken("what was asked is answered", "row %d of %s took %s", row.seq,
@@ -553,7 +554,7 @@ local function check_joins(stage, one, nodes)
       for _, seq in ipairs(previous) do
         local path = by_seq[seq] and by_seq[seq].path
         local forks = path and path ~= pawl.null and path:find("(", 1, true)
-        if used[seq] and not forks then
+        if used[seq] and by_seq[seq] and not forks then -- or it was trimmed
           broken("a join fires once", "row %d of %s led to rows %d and %d",
             seq, short(one.id), used[seq], row.seq)
         end
@@ -744,6 +745,29 @@ local function check_into(one, nodes)
   end
 end
 
+--- What handlers were told: of errors those that their record has, and of
+--- progress their own visit's.
+local function check_told(one)
+  local failed = {}
+  for _, row in ipairs(one.history) do
+    local err = given(row.error)
+    if err then
+      failed[row.node or ""] = true
+      if err.code == "not_mine" then
+        broken("what a handler said is told to itself", "row %d of %s",
+          row.seq, short(one.id))
+      end
+    end
+  end
+  if one.upto > 0 then return end
+  for name, node in pairs(given(one.data.variables) or {}) do
+    if name:find "^caught_" and not failed[node] then
+      broken("what was caught had failed", "%s of %s is %s", name,
+        short(one.id), node)
+    end
+  end
+end
+
 --- Everything that must hold when all has ended.
 ---@param stage spec.Stage
 function holds.ended(stage)
@@ -762,6 +786,7 @@ function holds.ended(stage)
     check_joins(stage, one, nodes)
     check_each(stage, one, nodes)
     check_into(one, nodes)
+    check_told(one)
     check_undone(one, nodes, stage.case.flows[listed.flow])
   end
   check_store(stage)

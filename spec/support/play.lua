@@ -203,6 +203,14 @@ local function help_wait(self, id, node)
     self:try("edit", id, { set = { ["open_" .. node.name] = true } })
     return
   end
+  if node.key == "token" then
+    local token = self:must("get", id).variables["token_" .. node.name]
+    self.sent = self.sent + 1
+    for _ = 1, self.random:upto(2) do
+      self:try("complete", token, { n = self.sent })
+    end
+    return
+  end
   local how = node.key == "none" and "instance"
     or self.random:pick { "instance", "key", "both" }
   self:send(node.event, how, id)
