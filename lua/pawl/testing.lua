@@ -161,6 +161,24 @@ function testing.crash_everywhere(scenario, options)
   return kit "crash".everywhere(scenario, options)
 end
 
+--- Has several parties, each with an engine on one store, take turns in every
+--- order, up to a bound. Raises the first of which something comes that should
+--- not, as a story, and how to play it again.
+---@param options pawl.InterleaveOptions
+---@return { orders: integer, turns: integer, all: boolean, story?: string }
+function testing.interleave(options)
+  return kit "interleave".run(options)
+end
+
+--- Goes through a scenario with steps that fail, engines that die, events that
+--- come twice, late or not at all, once for each seed. Raises the smallest
+--- story that does what should not be.
+---@param options pawl.SimulateOptions
+---@return pawl.Simulated
+function testing.simulate(options)
+  return kit "simulate".run(options)
+end
+
 --- What of their workflows the specs of this process have gone through, from
 --- the first call on.
 ---@return pawl.Coverage

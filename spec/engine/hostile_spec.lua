@@ -9,7 +9,7 @@
 --- doing.
 local backends = require "spec.support.backends"
 local kit = require "spec.engine.kit"
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 local system = require "system"
 local tmp = require "spec.support.tmp"
 

@@ -7,7 +7,7 @@
 --- PAWL_GRAPHS is not set, the only one.
 local backends = require "spec.support.backends"
 local graphs = require "spec.support.graphs"
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 local shrink = require "spec.support.shrink"
 local Stage = require "spec.support.play"
 

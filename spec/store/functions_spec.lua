@@ -486,7 +486,7 @@ if backend then
     end)
 
     it("takes attributes, found as the library's", function()
-      local random = require("spec.support.random").new(17)
+      local random = require("pawl.testing.random").new(17)
       local steps = {}
       local function number(i)
         local digits = {}

@@ -6,7 +6,7 @@
 ---     local device = Device.new(function(options) return ... end, clock)
 ---     device:hour()
 local pawl = require "pawl"
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 local tmp = require "spec.support.tmp"
 
 local Device = {}

@@ -14,7 +14,7 @@
 --- Graphs are drawn from their end to their start: each part is given the node
 --- that it leads to. So all of them are well formed, which the checker is
 --- asked to agree with.
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 
 local graphs = {}
 
@@ -52,7 +52,7 @@ local graphs = {}
 ---- drawing -----------------------------------------------------------------
 
 ---@class spec.Pen
----@field random spec.Random
+---@field random pawl.Random
 ---@field nodes spec.Node[]
 ---@field left integer      nodes that may still be drawn
 ---@field depth integer     of forks
@@ -440,7 +440,7 @@ local TROUBLES = { switch = 5, overtake = 9, lose = 5, reopen = 3, early = 6,
   again = 4, suspend = 3, wake = 2, jump = 3, cancel = 2, crowd = 6,
   away = 5 }
 
----@param random spec.Random
+---@param random pawl.Random
 ---@return table[]
 local function draw_story(random)
   local story = {}
@@ -882,7 +882,7 @@ end
 
 --- By what is wrong with them then: functions that spoil a flow and give a
 --- pattern of the message; nil: this one cannot be spoilt so.
----@type table<string, fun(flow: spec.DrawnFlow, random: spec.Random): string?>
+---@type table<string, fun(flow: spec.DrawnFlow, random: pawl.Random): string?>
 graphs.spoil = {}
 
 graphs.spoil["a way to a node that is not there"] = function(flow, random)

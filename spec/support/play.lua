@@ -17,7 +17,7 @@
 ---             what is done is committed in the middle of a round
 ---   away      what has ended is deleted, or archived, and comes back
 ---   suspend, wake, cancel, jump (of the clock)
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 local graphs = require "spec.support.graphs"
 local holds = require "spec.support.holds"
 local pawl = require "pawl"

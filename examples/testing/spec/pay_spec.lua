@@ -1,11 +1,12 @@
 local bank = require "bank"
+local stores = require "spec.stores"
 local test = require "pawl.testing"
 
 describe("a payment", function()
   local engine, clock, charge, refund
 
   before_each(function()
-    engine, clock = test.engine { load = { "pay.lua" } }
+    engine, clock = stores.engine { load = { "pay.lua" } }
     charge = engine:effect("charge", { returns = "R-1" })
     refund = engine:effect "refund"
     bank.charge, bank.refund = charge, refund

@@ -54,6 +54,7 @@ local function run(opts, args)
   -- busted forgets what a file of specs has loaded, when that is over; what
   -- builds workflows is kept by `pawl`, and has to be the one that the kit has
   require "pawl.workflow"
+  require("pawl.testing.seed").first = opts.seed
   _G.arg = arguments(opts, args)
   runner { standalone = false } -- which ends the program when one has failed
   return coverage and tell_coverage(opts, coverage) or 0
@@ -74,6 +75,9 @@ return {
       .. "a pattern of Lua's" },
     { long = "output", arg = "TYPE", help = "how busted tells it: TAP, json, "
       .. "gtest, junit..." },
+    { long = "seed", arg = "N", type = "count", help = "with which engines of "
+      .. "test.engine draw ids and jitter, and test.simulate begins, where the "
+      .. "spec says none; 1" },
     { long = "coverage", arg = "FILE", help = "write there, as JSON, which "
       .. "ways of the workflows were gone, and tell it" },
     { long = "threshold", arg = "PERCENT", type = "count", max = 100,
@@ -84,6 +88,7 @@ return {
     { "pawl test order_spec.lua --filter=charge", "some of a file" },
     { "pawl test --coverage gone.json --threshold 80",
       "and what of the workflows no spec went through" },
+    { "pawl test trouble_spec.lua --seed 417", "a story that failed, again" },
     { "pawl test -- --shuffle --seed=7", "with options of busted's" },
   },
   run = run,

@@ -6,15 +6,14 @@
 --- The engine dies while it runs (run, run_until_..., what moves the clock);
 --- what the scenario asks of it meanwhile is another program's. Another engine
 --- on the same store goes on, once the lease of the dead one has ended.
-local core = require "pawl.core"
 local option = require "pawl.option"
+local scenarios = require "pawl.testing.scenario"
 
 local crash = {}
 
-local LEASE_US <const> = 1000000 -- the shorter, the less what follows is late
-
 ---@class pawl.CrashOptions: pawl.TestEngineOptions
----@field store? fun(): string  an empty store for each run; a SQLite file
+---@field store? fun(): string, table?  an empty store for each run, and what
+---                             options it needs besides; a SQLite file
 ---@field ignore? string[]      variables that need not be the same
 ---@field only? integer         one place alone
 ---@field every? integer        every so many, the first and the last among them
@@ -70,65 +69,13 @@ function Crash:effect(name, key, code, node, covered)
     covered = covered, by = ("%s of %s"):format(node or "?", code or "?") }
 end
 
---- Runs the engine behind it, and when that dies another one in its place.
----@param state table  see pawl.testing.engine
----@param revive fun()
-function Crash:run(state, revive, options)
-  while true do
-    self.armed = true
-    local results = table.pack(pcall(state.engine.run, state.engine, options))
-    self.armed = false
-    if not self.dead then
-      if not results[1] then error(results[2], 0) end
-      return table.unpack(results, 2, results.n)
-    end
-    self.dead = nil
-    self.handler = nil
-    revive()
-    state.clock.us = state.clock.us + 2 * LEASE_US
-  end
-end
+-- What is asked of the engine meanwhile is another program's.
+function Crash.call() end
+function Crash.wait() end
 
----- what came of it ----------------------------------------------------------
+Crash.run = scenarios.run
 
-local function without(names, variables)
-  for _, name in ipairs(names) do variables[name] = nil end
-  return variables
-end
-
-local function emitted(engine, id)
-  local out = core.array {}
-  for _, row in ipairs(assert(engine.outbox:list { instance = id,
-    limit = 10000 })) do
-    out[#out + 1] = { type = row.type, payload = row.payload }
-  end
-  return out
-end
-
---- An instance as text, without what two runs need not have in common: ids,
---- times.
-local function outcome_of(engine, id, ignore)
-  local one = assert(engine:get(id))
-  return { workflow = one.workflow, status = one.status, output = one.output,
-    variables = without(ignore, one.variables), emitted = emitted(engine, id),
-    error = one.error and one.error.code, node = one.node }
-end
-
---- What all instances have come to, as sorted texts; ids are told as the
---- workflow of the instance that they are of.
-local function outcomes(engine, ignore)
-  local list, codes = {}, {}
-  for _, one in ipairs(assert(engine:list { limit = 10000 })) do
-    codes[one.id] = one.workflow
-    list[#list + 1] = one.id
-  end
-  for i, id in ipairs(list) do
-    list[i] = assert(core.json_encode(outcome_of(engine, id, ignore)))
-      :gsub("%x+%-%x+%-%x+%-%x+%-%x+", codes)
-  end
-  table.sort(list)
-  return list
-end
+---- what was done outside -----------------------------------------------------
 
 --- How often each effect was done: what is covered by a key counts once for
 --- each key.
@@ -147,31 +94,6 @@ end
 
 ---- one run ------------------------------------------------------------------
 
-local function remove(path)
-  for _, suffix in ipairs { "", "-wal", "-shm", "-pawl-lock" } do
-    os.remove(path .. suffix)
-  end
-end
-
---- Where files are kept in memory, if there is such a place: nobody waits for a
---- disk then.
-local function new_path()
-  local path = os.tmpname()
-  local quick = "/dev/shm/pawl" .. path:gsub("[^%w]", "_")
-  local file = io.open(quick, "w")
-  if not file then return path end
-  file:close()
-  os.remove(path)
-  return quick
-end
-
---- An empty store: the caller's, or a file, which goes as the second is closed.
-local function fresh(given)
-  if given.store then return given.store(), nil end
-  local path = new_path()
-  return path, setmetatable({}, { __close = function() remove(path) end })
-end
-
 ---@class pawl.CrashRun
 ---@field crash pawl.Crash
 ---@field outcomes string[]
@@ -182,34 +104,23 @@ end
 local function play(scenario, given, at)
   local testing, engines = require "pawl.testing",
     require "pawl.testing.engine"
-  local url, file = fresh(given)
+  local dying = new(at)
+  local options, file = scenarios.fresh(given, {
+    lease = scenarios.LEASE_US / 1e6,
+    commit = function(is_done) return dying:commit(is_done) end })
   local _ <close> = file
-  local dying, options = new(at), {}
-  for name, value in pairs(given.engine) do options[name] = value end
-  options.store, options.lease = url, LEASE_US / 1e6
-  options.commit = function(is_done) return dying:commit(is_done) end
   local engine <close>, clock = testing.engine(options)
-  engines.state(engine, "crash_everywhere").crash = dying
+  engines.state(engine, "crash_everywhere").watcher = dying
   local ok, err = xpcall(scenario, tostring, engine, clock)
   return { crash = dying, failure = not ok and err or nil,
-    outcomes = ok and outcomes(engine, given.ignore) }
+    outcomes = ok and scenarios.outcomes(engine, given.ignore) }
 end
 
 ---- comparing ----------------------------------------------------------------
 
---- The first text of `a` that `b` has not.
-local function first_missing(a, b)
-  local left = {}
-  for _, text in ipairs(b) do left[text] = (left[text] or 0) + 1 end
-  for _, text in ipairs(a) do
-    if (left[text] or 0) == 0 then return text end
-    left[text] = left[text] - 1
-  end
-end
-
 local function differ(base, run)
-  local was, is = first_missing(base.outcomes, run.outcomes),
-    first_missing(run.outcomes, base.outcomes)
+  local was, is = scenarios.first_missing(base.outcomes, run.outcomes),
+    scenarios.first_missing(run.outcomes, base.outcomes)
   if not was and not is then return nil end
   return ("what comes of it differs\n    undisturbed: %s\n    then: %s")
     :format(was or "nothing more", is or "nothing")
@@ -240,28 +151,8 @@ end
 
 ---- all of it ----------------------------------------------------------------
 
-local function names(value)
-  if type(value) ~= "table" then return nil end
-  for _, name in ipairs(value) do
-    if type(name) ~= "string" then return nil end
-  end
-  return value
-end
-
-local OWN <const> = { ignore = { names, wants = "a list of variables' names" },
-  only = { "count" }, every = { "count" }, store = { "callable" } }
-
---- What is for the kit, and what is for its engines.
-local function split(options)
-  local own, rest = {}, {}
-  for name, value in pairs(options or {}) do
-    if OWN[name] then own[name] = value else rest[name] = value end
-  end
-  local given, why = option.read("crash_everywhere", OWN, own)
-  if not given then error(why, 4) end
-  given.engine, given.ignore = rest, given.ignore or {}
-  return given
-end
+local OWN <const> = { ignore = scenarios.NAMES, only = { "count" },
+  every = { "count" }, store = { "callable" } }
 
 local function report(found, places)
   local shown = { ("a crash is not covered at %d of %d places"):format(#found,
@@ -297,7 +188,8 @@ function crash.everywhere(scenario, options)
     error(("bad argument #1 to 'crash_everywhere' (function expected, got %s)")
       :format(type(scenario)), 3)
   end
-  local given = split(options)
+  local given = scenarios.split("crash_everywhere", OWN, options)
+  given.ignore = given.ignore or {}
   local base = play(scenario, given, nil)
   if base.failure then
     error("the scenario fails by itself: " .. base.failure, 0)

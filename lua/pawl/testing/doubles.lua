@@ -78,8 +78,8 @@ local EVENT_FIRST <const> = { match = true, answer = true }
 local function watched(state, code, node, field, handler)
   return function(...)
     local ctx = select(EVENT_FIRST[field] and 2 or 1, ...)
-    local crash = state.crash
-    if crash then crash:point("before", code, node, field) end
+    local watcher = state.watcher
+    if watcher then watcher:point("before", code, node, field) end
     state.running[coroutine.running()] = ctx
     local results
     if field == "run" then
@@ -87,7 +87,7 @@ local function watched(state, code, node, field, handler)
     else
       results = table.pack(handler(...))
     end
-    if crash then crash:point("after", code, node, field) end
+    if watcher then watcher:point("after", code, node, field) end
     return table.unpack(results, 1, results.n)
   end
 end
@@ -137,8 +137,8 @@ end
 
 --- A stub stands for what its step does outside, under the key of the visit.
 local function note_effect(state, double, ctx)
-  if state.crash and double.kind == "stub" then
-    state.crash:effect(double.name, ctx.idempotency_key(), ctx.workflow,
+  if state.watcher and double.kind == "stub" then
+    state.watcher:effect(double.name, ctx.idempotency_key(), ctx.workflow,
       ctx.node, true)
   end
 end
@@ -207,9 +207,9 @@ end
 function doubles.host(state, name, value, call)
   local double = state.doubles["host " .. name]
   local fn = state.host[name]
-  local crash = state.crash
-  if crash and not call.again then
-    crash:effect(name, call.key, call.workflow, call.node, true)
+  local watcher = state.watcher
+  if watcher and not call.again then
+    watcher:effect(name, call.key, call.workflow, call.node, true)
   end
   if double then
     double.calls[#double.calls + 1] = { instance = call.instance,
@@ -254,11 +254,11 @@ local function effect(state, double, ...)
   double.calls[#double.calls + 1] = { arguments = arguments, key = key,
     covered = covered, instance = ctx and ctx.id, node = ctx and ctx.node,
     workflow = ctx and ctx.workflow, at = state.clock:now() }
-  if state.crash then
-    state.crash:effect(double.name, key, ctx and ctx.workflow,
-      ctx and ctx.node, covered)
-  end
   local o = double.options
+  if state.watcher then
+    state.watcher:effect(double.name, key or o.reads and "", ctx
+      and ctx.workflow, ctx and ctx.node, covered or o.reads)
+  end
   if o.run then return o.run(...) end
   return copy(o.returns)
 end
@@ -273,7 +273,8 @@ local FAIL <const> = { times = { "count" }, code = { "string" },
   message = { "string" }, retry = { "boolean" }, details = { any },
   workflow = { "string" } }
 local SPY <const> = { workflow = { "string" } }
-local EFFECT <const> = { returns = { any }, run = { "callable" } }
+local EFFECT <const> = { returns = { any }, run = { "callable" },
+  reads = { "boolean" } }
 local HOST <const> = { returns = { any }, run = { "callable" },
   times = { "count" }, code = { "string" }, message = { "string" },
   retry = { "boolean" } }
@@ -420,9 +421,10 @@ end
 
 --- A function for handlers to call in place of what does something outside;
 --- it knows which handler calls, and whether the visit's idempotency key is
---- among what it is given.
+--- among what it is given. One that only reads does no harm when it is done
+--- again, under whatever key.
 ---@param name string
----@param options? { returns?: any, run?: function }
+---@param options? { returns?: any, run?: function, reads?: boolean }
 ---@return pawl.Effect
 function own:effect(name, options)
   if type(name) ~= "string" then

@@ -12,7 +12,7 @@ local methods = {}
 ---@class pawl.TestEngineOptions: pawl.OpenOptions
 ---@field load? string|pawl.Workflow|(string|pawl.Workflow)[]  files, or flows
 ---@field store? string  "memory", or where one is: as for pawl.open; "memory"
----@field seed? integer  of ids and jitter; 1
+---@field seed? integer  of ids and jitter; 1, or as `pawl test --seed` says
 
 -- What belongs to each; the object itself is an empty table:
 --   engine, clock, url, options   the real one, and how it was opened
@@ -22,7 +22,9 @@ local methods = {}
 --   doubles   lists of them, by "code/node"; one of a function or a workflow,
 --             by "host NAME" and "workflow CODE"
 --   running   by coroutine, the ctx of the handler that runs in it
---   crash     while it is to die: see pawl.testing.crash
+--   watcher   is told of what runs, and may have it end there, or others go
+--             on first: see pawl.testing.crash, interleave and simulate
+--   mates     other engines, which load what it loads
 --   is_apart  what it runs is no workflow of anybody's: pawl.testing.handler
 local states = setmetatable({}, { __mode = "k" })
 
@@ -88,7 +90,7 @@ local function split(given)
   for name, fn in pairs(given.host or {}) do state.host[name] = fn end
   state.options.load, state.options.store = nil, nil
   state.options.clock, state.options.host = nil, nil
-  state.options.seed = given.seed or 1
+  state.options.seed = given.seed or require("pawl.testing.seed").first or 1
   return state
 end
 
@@ -125,9 +127,22 @@ end
 --- A method of the engine behind it, whichever that is by then.
 local function forward(name)
   return function(self, ...)
-    local behind = states[self].engine
+    local state = states[self]
+    if state.watcher then state.watcher:call(name, ...) end
+    local behind = state.engine
     return behind[name](behind, ...)
   end
+end
+
+--- The methods of engine.tasks and the like, told to whoever watches.
+local function noun_of(state, noun, found)
+  return setmetatable({}, { __index = function(_, verb)
+    return function(_, ...)
+      local watcher = state.watcher
+      if watcher then watcher:call(noun .. ":" .. verb, ...) end
+      return found[verb](found, ...)
+    end
+  end })
 end
 
 local forwards = {}
@@ -136,7 +151,11 @@ function mt.__index(self, name)
   if methods[name] then return methods[name] end
   local ok, found = pcall(function() return states[self].engine[name] end)
   if not ok then error(tostring(found):gsub("^%S-:%d+: ", ""), 2) end
-  if type(found) ~= "function" then return found end
+  if type(found) == "table" and states[self].watcher then
+    return noun_of(states[self], name, found)
+  elseif type(found) ~= "function" then
+    return found
+  end
   forwards[name] = forwards[name] or forward(name)
   return forwards[name]
 end
@@ -163,11 +182,24 @@ function methods:load(flow, options)
   local loaded, err = load_by(state, flow, options)
   if not loaded then return nil, err end
   state.loaded[#state.loaded + 1] = { flow, options }
+  for _, mate in ipairs(state.mates or {}) do
+    assert(methods.load(mate, flow, options))
+  end
   return loaded
 end
 
+--- As engine:transaction; nobody else goes on until it is over.
+---@param fn fun(tx: pawl.Transaction): any
+function methods:transaction(fn)
+  local state = states[self]
+  if not (state.watcher and state.watcher.transaction) then
+    return state.engine:transaction(fn)
+  end
+  return state.watcher:transaction(state, fn)
+end
+
 --- Another engine in place of one that has died, on the same store.
-local function revive(state)
+function engine.revive(state)
   state.engine:close()
   state.options.seed = state.options.seed + 1 -- it draws other ids
   open(state)
@@ -188,8 +220,8 @@ end
 ---@param options? pawl.RunOptions
 function methods:run(options)
   local state = states[self]
-  if not state.crash then return state.engine:run(options) end
-  return state.crash:run(state, function() revive(state) end, options)
+  if not state.watcher then return state.engine:run(options) end
+  return state.watcher:run(state, options)
 end
 
 --- Runs what is due, and what follows from it, until nothing is due at this
@@ -212,22 +244,30 @@ local function standing(self)
   return #lines > 0 and table.concat(lines, "\n") or "  everything has ended"
 end
 
+--- Moves the clock to the next due time, which it gives. Raises when there is
+--- none, or it was there before.
+local function move_on(self, before, what)
+  local clock = states[self].clock
+  local due = self:next_due()
+  local us = due and math.floor(due * 1e6 + 0.5)
+  if not us or us <= clock.us and before == us then
+    error(("%s: nothing is left to come\n%s"):format(what, standing(self)), 4)
+  end
+  clock.us = math.max(clock.us, us)
+  return us
+end
+
 --- Runs, and moves the clock from due time to due time, until `is_so` gives
 --- something true. Raises when nothing is left to come.
 local function until_so(self, is_so, what)
-  local state, stuck = states[self], nil
+  local watcher, before = states[self].watcher, nil
   while true do
     must(self:run())
     local found = is_so(self)
     if found then return found end
-    local due, now = self:next_due(), state.clock.us
-    local us = due and math.floor(due * 1e6 + 0.5)
-    if not us or us <= now and stuck == us then
-      error(("%s: nothing is left to come\n%s"):format(what, standing(self)),
-        3)
+    if not (watcher and watcher:wait(what)) then
+      before = move_on(self, before, what)
     end
-    stuck = us
-    state.clock.us = math.max(now, us)
   end
 end
 

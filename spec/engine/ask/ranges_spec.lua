@@ -1,7 +1,7 @@
 -- What lists ask of attributes: equality, ranges, sets, prefixes.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
-local random = require "spec.support.random"
+local random = require "pawl.testing.random"
 
 local function starts(engine, list)
   local of = {}

@@ -1,6 +1,7 @@
 --- crash_everywhere: a scenario that dies at each place in turn.
 local backends = require "spec.support.backends"
 local pawl = require "pawl"
+local stores = require "spec.support.scenarios"
 local test = require "pawl.testing"
 
 --- Pays, waits, has a child send, and asks the program; `send` is what the
@@ -28,17 +29,6 @@ end
 
 local HOST <const> = { tell = function(value) return #value.id end }
 
---- Empty stores; nil: the kit's own.
-local function stores(backend)
-  if backend.name == "sqlite" then return nil end
-  return function()
-    backend.cleanup()
-    local engine, _, url = backend.fresh()
-    engine:close()
-    return url
-  end
-end
-
 --- An empty database takes a while.
 local function every(backend)
   return backend.name ~= "sqlite" and 4 or nil
@@ -59,7 +49,7 @@ for _, backend in ipairs(backends) do
         clock:advance "1h"
         assert.completed(engine, id)
         assert.path(engine, id, { "charge", "nap", "parcel", "tell" })
-      end, { store = stores(backend), host = HOST, every = every(backend) })
+      end, { store = stores.of(backend), host = HOST, every = every(backend) })
       assert.is_true(report.places >= 25, report.places)
       assert.is_true(runs > report.places // (every(backend) or 1), runs)
       assert.equal(3, report.effects)
@@ -76,7 +66,7 @@ for _, backend in ipairs(backends) do
         assert(engine:start "t.parcel")
         engine:run_until_idle()
         clock:advance(1)
-      end, { store = stores(backend) })
+      end, { store = stores.of(backend) })
       assert.is_false(ok)
       assert.matches("^a crash is not covered at %d+ of %d+ places\n", err)
       assert.matches("dying after the handler send of t.parcel:\n    'send' is "

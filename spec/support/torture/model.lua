@@ -15,7 +15,7 @@
 ---            "archive", "kept" (purged but for its attributes), "none"
 --- Who is thrown away has an id that the model has drawn, and by need an heir:
 --- the id of another one, that has its key then.
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 
 ---@class torture.Action
 ---@field op string       a function of actions in client.lua

@@ -8,7 +8,7 @@ local faults = require "spec.support.torture.faults"
 local model = require "spec.support.torture.model"
 local pawl = require "pawl"
 local process = require "spec.support.process"
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 local shell = require "spec.support.shell"
 local system = require "system"
 

@@ -7,7 +7,7 @@
 ---
 --- BYTES is how many a connection passes on an average. A line is printed for
 --- each cut.
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 local socket = require "socket"
 local unix = require "socket.unix"
 local system = require "system"

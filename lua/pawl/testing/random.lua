@@ -1,11 +1,11 @@
 --- Numbers that look random and follow from a seed: the same on every machine,
 --- whatever else draws numbers.
----@class spec.Random
+---@class pawl.Random
 local Random = {}
 Random.__index = Random
 
 ---@param seed integer
----@return spec.Random
+---@return pawl.Random
 function Random.new(seed)
   return setmetatable({ state = seed }, Random)
 end

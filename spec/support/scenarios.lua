@@ -1,0 +1,17 @@
+--- Empty stores for what runs a scenario many times.
+local scenarios = {}
+
+--- nil: the kit's own.
+---@param backend spec.Backend
+---@return (fun(): string)?
+function scenarios.of(backend)
+  if backend.name == "sqlite" then return nil end
+  return function()
+    backend.cleanup()
+    local engine, _, url = backend.fresh()
+    engine:close()
+    return url
+  end
+end
+
+return scenarios
