@@ -4,7 +4,8 @@ local stores = require "spec.stores"
 local test = require "pawl.testing"
 
 local function simulate(options)
-  options.store, options.seeds = stores.new, stores.times(100, 5)
+  options.store = stores.new
+  options.seeds = options.seeds or stores.times(40, 5)
   return test.simulate(options)
 end
 
@@ -43,7 +44,7 @@ describe("whatever goes wrong", function()
 
   it("is found where a key is missing", function()
     local ok, why = pcall(simulate, {
-      load = { "hasty.lua" },
+      load = { "hasty.lua" }, seeds = 100,
       scenario = function(engine)
         bank.charge = engine:effect("charge", { returns = "R-1" })
         engine:start("shop.hasty", { price = 30 })

@@ -76,6 +76,33 @@ local function new_path()
   return quick
 end
 
+-- An empty store as a file has it, once there was one: to make the tables takes
+-- longer than most scenarios.
+local empty
+
+--- What makes other tables, or none.
+local function is_plain(options)
+  return options.shards == nil and options.schema == nil
+    and options.create == nil
+end
+
+local function read_all(path)
+  local file <close> = io.open(path, "rb")
+  return file and file:read "a"
+end
+
+--- Puts an empty store there.
+local function make(path)
+  if not empty then
+    assert(require("pawl").open(path)):close()
+    -- what a journal would still have is not in the file
+    empty = not read_all(path .. "-wal") and read_all(path) or nil
+    return
+  end
+  local file <close> = assert(io.open(path, "wb"))
+  assert(file:write(empty))
+end
+
 --- Options of an engine on an empty store: the caller's, who may give further
 --- options with its URL, or a file, which goes as the second is closed.
 ---@param tool table  its options, as read
@@ -94,6 +121,7 @@ function scenario.fresh(tool, own)
   end
   local path = new_path()
   options.store = path
+  if is_plain(options) then make(path) end
   return options, setmetatable({}, { __close = function() remove(path) end })
 end
 

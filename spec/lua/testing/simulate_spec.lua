@@ -26,7 +26,7 @@ end
 for _, backend in ipairs(backends) do
   describe("a simulation on " .. backend.name, function()
     local store = stores.of(backend)
-    local seeds = backend.name == "sqlite" and 150 or 15
+    local seeds = backend.name == "sqlite" and 80 or 8
     after_each(backend.cleanup)
 
     it("goes through what may go wrong, and finds nothing", function()
