@@ -162,7 +162,7 @@ for _, backend in ipairs(backends) do
           .. "twice", "a seat is taken twice, when two look before either "
           .. "books", "whatever goes wrong is found where a key is missing" }
         do
-          assert.matches("\nok %d+ - " .. what:gsub("%p", "%%%0"),
+          assert.matches("\nok %d+ %- " .. what:gsub("%p", "%%%0"),
             "\n" .. ran.out)
         end
       end)
