@@ -65,6 +65,29 @@ describe("pawl test", function()
     assert.matches("what is wrong fails", ran.out, 1, true)
   end)
 
+  it("has engines and simulations begin with a seed", function()
+    here:write("spec/room_spec.lua", [[
+      local test = require "pawl.testing"
+      it("fails", function()
+        local flow = require "rooms.flow"
+        local engine <close> = test.engine { load = flow }
+        print(engine:start "t.room")
+        test.simulate { scenario = function() error "no" end }
+      end)]])
+    local function ran(...)
+      local text = here:pawl("test", "--output=TAP", ...).out
+      return text:match "%x+%-%x+%-%x+%-%x+%-%x+",
+        text:match "simulate: seed (%d+):"
+    end
+    local id, seed = ran()
+    local other, other_seed = ran("--seed", "417")
+    assert.equal("1", seed)
+    assert.equal("417", other_seed)
+    assert.is_string(id)
+    assert.not_equal(id, other)
+    assert.equal(other, (ran("--seed", "417")))
+  end)
+
   it("tells which ways were not gone, and fails below a threshold", function()
     here:write("rooms/flow.lua", [[
       local flow = require "pawl".workflow { code = "t.room" }
