@@ -1,10 +1,17 @@
---- Empty stores for what runs a scenario many times.
+--- Stores for what runs a scenario many times.
 local scenarios = {}
 
 --- nil: the kit's own.
 ---@param backend spec.Backend
----@return (fun(): string)?
+---@return string?
 function scenarios.of(backend)
+  return backend.name ~= "sqlite" and backend.url() or nil
+end
+
+--- A function that gives an empty one each time.
+---@param backend spec.Backend
+---@return (fun(): string)?
+function scenarios.each(backend)
   if backend.name == "sqlite" then return nil end
   return function()
     backend.cleanup()

@@ -5,7 +5,7 @@ local theatre = require "theatre"
 
 --- Options of a scenario that dies everywhere.
 local function with(file)
-  return { load = { file }, store = stores.new,
+  return { load = { file }, store = stores.url,
     every = stores.times(1, 5) }
 end
 

@@ -36,7 +36,7 @@ describe("a seat", function()
 
   --- Two workers, each with somebody who wants the last seat.
   local function last_seat(options)
-    options.load, options.store = { "seat.lua" }, stores.new
+    options.load, options.store = { "seat.lua" }, stores.url
     options.setup = function(engine) return open_house(engine, 1) end
     options.parties = {}
     for _, name in ipairs { "ada", "bob" } do

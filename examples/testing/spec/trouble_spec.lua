@@ -4,7 +4,7 @@ local stores = require "spec.stores"
 local test = require "pawl.testing"
 
 local function simulate(options)
-  options.store = stores.new
+  options.store = stores.url
   options.seeds = options.seeds or stores.times(40, 5)
   return test.simulate(options)
 end

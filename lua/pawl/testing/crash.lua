@@ -12,8 +12,10 @@ local scenarios = require "pawl.testing.scenario"
 local crash = {}
 
 ---@class pawl.CrashOptions: pawl.TestEngineOptions
----@field store? fun(): string, table?  an empty store for each run, and what
----                             options it needs besides; a SQLite file
+---@field store? string|fun(): string, table?  a database of PostgreSQL, in
+---                             which each run has a schema of its own; or what
+---                             gives an empty store for each, and its options;
+---                             a SQLite file
 ---@field ignore? string[]      variables that need not be the same
 ---@field only? integer         one place alone
 ---@field every? integer        every so many, the first and the last among them
@@ -152,7 +154,7 @@ end
 ---- all of it ----------------------------------------------------------------
 
 local OWN <const> = { ignore = scenarios.NAMES, only = { "count" },
-  every = { "count" }, store = { "callable" } }
+  every = { "count" }, store = scenarios.STORE }
 
 local function report(found, places)
   local shown = { ("a crash is not covered at %d of %d places"):format(#found,

@@ -28,7 +28,7 @@ local HANGS <const> = 10      -- seconds that a party goes on by itself
 ---@field changes? integer   by chance, in one order; 2
 ---@field schedule? string   that order alone, as a failure tells it
 ---@field ignore? string[]   variables that need not be the same
----@field store? fun(): string, table?  as for crash_everywhere
+---@field store? string|fun(): string, table?  as for crash_everywhere
 ---@field hangs? number      seconds after which a party is said to hang; 10
 
 ---- a party ------------------------------------------------------------------
@@ -250,6 +250,8 @@ function Turns:watch_over(co)
     end
     self.hangs = ("it hangs: it has gone on for %g s without a turn"):format(
       self.given.hangs)
+    self.failure = self.failure -- a handler's error would be nothing but that
+      or ("%s fails: %s"):format(self.current.name, self.hangs)
     error(self.hangs, 0)
   end, "", 1000000)
 end
@@ -473,19 +475,17 @@ local function report(given, run, what, spent, tried)
 end
 
 --- Plays the orders, those with the fewest changes first.
-local function explore(given)
-  local orders, rights = {}, {}
-  for changes = 0, given.changes do orders[changes] = {} end
-  orders[0][1] = {}
-  local tried, points = 0, 0
-  for changes = 0, given.changes do
+local function explore(given, rights, limit)
+  local orders, tried, points = { [0] = { {} } }, 0, 0
+  for changes = 1, limit do orders[changes] = {} end
+  for changes = 0, limit do
     local i = 1
     while orders[changes][i] and tried < given.max do
       local run = play(given, orders[changes][i])
       orders[changes][i] = false
       tried, i = tried + 1, i + 1
       if not run.is_other then -- else it went another way than before
-        local spent = branch(run, orders, given.changes)
+        local spent = branch(run, orders, limit)
         local what = run.what or compare(run, rights, spent)
         if what then error(report(given, run, what, spent, tried), 0) end
         points = math.max(points, #run.taken)
@@ -498,17 +498,16 @@ local function explore(given)
   return { orders = tried, turns = points, all = true }
 end
 
---- Plays one order, as it was told. What comes of it is compared with nothing,
---- as the others are not played.
-local function play_one(given)
+--- Plays one order, as it was told.
+local function play_one(given, rights)
   local run = play(given, given.schedule)
   if run.is_other then
     error("interleave: it does not go as 'schedule' says: who is to go on "
       .. "there cannot", 0)
   end
-  if run.what then
-    error(report(given, run, run.what, branch(run, {}, -1), 1), 0)
-  end
+  local spent = branch(run, {}, -1)
+  local what = run.what or compare(run, rights, spent)
+  if what then error(report(given, run, what, spent, 1), 0) end
   return { orders = 1, turns = #run.taken, all = false, story = told(run) }
 end
 
@@ -536,7 +535,7 @@ end
 local SHAPE <const> = {
   parties = { parties, wants = "a list of functions, or functions by names, "
     .. "two at least" },
-  setup = { "callable" }, check = { "callable" }, store = { "callable" },
+  setup = { "callable" }, check = { "callable" }, store = scenarios.STORE,
   max = { "count" }, changes = { whole, wants = "an integer, 0 or more" },
   schedule = { "string" }, ignore = scenarios.NAMES,
   hangs = { seconds, wants = "seconds" },
@@ -587,8 +586,10 @@ end
 ---@return { orders: integer, turns: integer, all: boolean }
 function interleave.run(options)
   local given = read(options)
-  if given.schedule then return play_one(given) end
-  return explore(given)
+  local rights = {}
+  if not given.schedule then return explore(given, rights, given.changes) end
+  if not given.check then explore(given, rights, 0) end
+  return play_one(given, rights)
 end
 
 return interleave

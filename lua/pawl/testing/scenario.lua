@@ -103,6 +103,22 @@ local function make(path)
   assert(file:write(empty))
 end
 
+local made, prefix = 0, nil
+
+--- A name for a schema that nobody has. What is in one could not be taken away
+--- again: the tables of a store are nobody's to change but the engine's.
+local function new_schema()
+  if not prefix then
+    local chance <close> = io.open("/dev/urandom", "rb")
+    local bytes = chance and chance:read(6) or tostring(os.time())
+    prefix = "pawl_spec_" .. bytes:gsub(".", function(byte)
+      return ("%02x"):format(byte:byte())
+    end) .. "_"
+  end
+  made = made + 1
+  return prefix .. made
+end
+
 --- Options of an engine on an empty store: the caller's, who may give further
 --- options with its URL, or a file, which goes as the second is closed.
 ---@param tool table  its options, as read
@@ -113,7 +129,10 @@ function scenario.fresh(tool, own)
   local options = {}
   for name, value in pairs(tool.engine) do options[name] = value end
   for name, value in pairs(own) do options[name] = value end
-  if tool.store then
+  if type(tool.store) == "string" and tool.store ~= "memory" then
+    options.store, options.schema = tool.store, new_schema()
+    return options, nil
+  elseif option.check.callable(tool.store) then
     local more
     options.store, more = tool.store()
     for name, value in pairs(more or {}) do options[name] = value end
@@ -190,6 +209,17 @@ local function names(value)
   end
   return value
 end
+
+local function store(value)
+  if value == "memory" or option.check.callable(value)
+    or type(value) == "string" and value:find "^postgres" then
+    return value
+  end
+end
+
+--- A rule for where a scenario is run.
+scenario.STORE = { store, wants = "a URL of PostgreSQL, or a function that "
+  .. "gives an empty store" }
 
 --- A rule for a list of variables' names.
 scenario.NAMES = { names, wants = "a list of variables' names" }

@@ -31,7 +31,7 @@ local TRIES <const> = 200    -- to cut a story down
 ---@field moments? integer     of a run at most; 60
 ---@field always? pawl.ScenarioPart  raises, or gives false, when it is not so
 ---@field check? pawl.ScenarioPart   the same, when nothing is left to come
----@field store? fun(): string, table?  as for crash_everywhere
+---@field store? string|fun(): string, table?  as for crash_everywhere
 
 ---@class pawl.Simulated
 ---@field seeds integer
@@ -533,7 +533,7 @@ end
 
 local SHAPE <const> = {
   scenario = { "callable" }, check = { "callable" }, always = { "callable" },
-  store = { "callable" }, seeds = { "count" }, seed = { "positive" },
+  store = scenarios.STORE, seeds = { "count" }, seed = { "positive" },
   moments = { "count" }, events = { "table" }, errors = { "table" },
   calls = { functions, wants = "a list of functions" },
   troubles = { troubles, wants = 'a list of "fail", "lose", "kill", "jump", '

@@ -66,7 +66,7 @@ for _, backend in ipairs(backends) do
         assert(engine:start "t.parcel")
         engine:run_until_idle()
         clock:advance(1)
-      end, { store = stores.of(backend) })
+      end, { store = stores.each(backend) })
       assert.is_false(ok)
       assert.matches("^a crash is not covered at %d+ of %d+ places\n", err)
       assert.matches("dying after the handler send of t.parcel:\n    'send' is "

@@ -25,7 +25,8 @@ end
 
 for _, backend in ipairs(backends) do
   describe("a simulation on " .. backend.name, function()
-    local store = stores.of(backend)
+    local store
+    before_each(function() store = stores.of(backend) end)
     local seeds = backend.name == "sqlite" and 80 or 8
     after_each(backend.cleanup)
 
