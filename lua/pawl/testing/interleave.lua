@@ -501,9 +501,9 @@ end
 --- Plays one order, as it was told.
 local function play_one(given, rights)
   local run = play(given, given.schedule)
-  if run.is_other then
+  if run.is_other or #run.taken < #given.schedule then
     error("interleave: it does not go as 'schedule' says: who is to go on "
-      .. "there cannot", 0)
+      .. "there cannot, or nobody has to be chosen any more", 0)
   end
   local spent = branch(run, {}, -1)
   local what = run.what or compare(run, rights, spent)

@@ -35,6 +35,7 @@ local TRIES <const> = 200    -- to cut a story down
 
 ---@class pawl.Simulated
 ---@field seeds integer
+---@field through integer  runs in which nothing was left to come at last
 ---@field moments integer  at which nothing was due
 ---@field happened table<string, integer>  how often what went wrong
 
@@ -101,6 +102,9 @@ local function die(self, where)
   self:tell("the engine dies %s; another one goes on", where)
 end
 
+-- Handlers that do something; others only say what they find.
+local TOLD <const> = { run = true, undo = true }
+
 --- A handler begins, or has ended. It may fail in place of it, or behind it,
 --- as when an answer gets lost.
 function Simulation:point(when, code, node, field)
@@ -115,7 +119,10 @@ function Simulation:point(when, code, node, field)
   local action = happens(self, when .. " " .. name, draw_at_handler,
     when == "before" and "fail" or "lose", when == "before" and 20 or 8, code,
     node, field)
-  if not action then return end
+  if not action then
+    if when == "before" and TOLD[field] then self:tell("%s runs", name) end
+    return
+  end
   if action.what == "kill" then
     die(self, when .. " the handler " .. name)
     error({ code = "killed", message = "the engine died in a spec" }, 0)
@@ -256,7 +263,7 @@ local function spoken(seconds)
       return ("%d%s"):format(seconds // unit[1], unit[2])
     end
   end
-  return ("%.6gs"):format(seconds)
+  return ("%.3gs"):format(seconds)
 end
 
 local function add_time(self, choices)
@@ -431,7 +438,7 @@ local function go_through(self)
     asked(self, "always")
     self.what = "scenario"
     if not pass_moment(self) then
-      self.what = "check"
+      self.what, self.is_through = "check", true
       return asked(self, "check")
     end
   end
@@ -502,7 +509,7 @@ local function report(given, run)
   local drawn = #run.places
   local smallest, tries = shrink(given, run)
   return ("simulate: seed %d: %s\nthe smallest story that does it, with %d of "
-    .. "%d things that were drawn (%d tries):\n  %s\nplay it again: simulate "
+    .. "%d things that were drawn (tries: %d):\n  %s\nplay it again: simulate "
     .. "{ seed = %d, seeds = 1, ... }, or pawl test --seed %d"):format(
     run.seed, smallest.failure.text, #smallest.places, drawn, tries,
     table.concat(smallest.log, "\n  "), run.seed, run.seed)
@@ -562,17 +569,25 @@ end
 ---@return pawl.Simulated
 function simulate.run(options)
   local given = read(options)
-  local moments, happened = 0, {}
+  local moments, through, happened = 0, 0, {}
   for seed = given.seed, given.seed + given.seeds - 1 do
     local run = play(given, seed)
     if run.failure then error(report(given, run), 0) end
     moments = moments + run.moment
+    through = through + (run.is_through and 1 or 0)
     for _, place in ipairs(run.places) do
       local what = run.story[place].what
       happened[what] = (happened[what] or 0) + 1
     end
   end
-  return { seeds = given.seeds, moments = moments, happened = happened }
+  if given.check and through == 0 then
+    error(("simulate: in none of %d runs was nothing left to come within %d "
+      .. "moments, so that 'check' was never asked: say more 'moments', data "
+      .. "for 'events', or 'always' in its place"):format(given.seeds,
+      given.moments), 0)
+  end
+  return { seeds = given.seeds, through = through, moments = moments,
+    happened = happened }
 end
 
 return simulate

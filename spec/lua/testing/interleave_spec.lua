@@ -398,6 +398,30 @@ describe("parties", function()
     assert.matches("1 fails: it hangs: it has gone on for 0.2 s", err, 1, true)
   end)
 
+  it("may be three, inside each other", function()
+    local party = function(engine)
+      assert(engine:start "t.count")
+      engine:run_until_idle()
+    end
+    local checked = 0
+    local told = count { max = 60, parties = { party, party, party },
+      check = function(engine)
+        checked = checked + 1
+        assert.equal(3, #engine:list())
+        for _, one in ipairs(engine:list()) do
+          assert.completed(engine, one.id)
+        end
+      end }
+    assert.equal(60, told.orders)
+    assert.equal(60, checked)
+  end)
+
+  it("cannot go as a schedule says that is of something else", function()
+    local ok, err = pcall(count, { schedule = "1*500", check = function() end })
+    assert.is_false(ok)
+    assert.matches("it does not go as 'schedule' says", err, 1, true)
+  end)
+
   it("are told what to do", function()
     local function refused(options, text)
       local ok, err = pcall(test.interleave, options)

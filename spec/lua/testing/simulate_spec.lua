@@ -191,6 +191,20 @@ describe("a simulation", function()
     assert.matches("charge of t.order fails with 'simulated'", err, 1, true)
   end)
 
+  it("says when nothing ever came to its end", function()
+    local ok, err = pcall(test.simulate, { seeds = 3, moments = 5,
+      check = function() end,
+      scenario = function(engine)
+        local flow = pawl.workflow { code = "t.days", endless = true }
+        flow:timer("day", { after = "1d", next = "day" })
+        assert(engine:load(flow))
+        engine:start "t.days"
+      end })
+    assert.is_false(ok)
+    assert.matches("in none of 3 runs was nothing left to come within 5 "
+      .. "moments", err, 1, true)
+  end)
+
   it("says what the scenario raises", function()
     local ok, err = pcall(test.simulate, { scenario = function()
       error "no scenario"
