@@ -1,6 +1,6 @@
 --- pawl check FILE...
-local cycles = require "pawl.cycles"
 local format = require "pawl.cli.format"
+local lints = require "pawl.lints"
 local options = require "pawl.cli.options"
 local pawl = require "pawl"
 local store = require "pawl.cli.store"
@@ -11,19 +11,18 @@ local function plain(err)
     hint = err.hint }
 end
 
---- What is no mistake, but seldom meant: texts.
-local function warnings(graph)
-  local out = pawl.array()
-  if graph.busy_limit then return out end -- its author has thought of it
-  for i, way in ipairs(cycles.without_wait(graph)) do
-    way[#way + 1] = way[1]
-    out[i] = table.concat(way, " > ") .. ": a way round on which nothing waits"
-  end
-  return out
+--- What is no mistake, but seldom meant.
+local function warnings(graph, path)
+  local file <close> = io.open(path)
+  return lints.of(graph, file and file:read "a" or "")
 end
 
-local HINT = "a timer on the way slows it down; with busy_limit an instance "
-  .. "is suspended that goes round too often"
+local function tell(path, found)
+  for _, one in ipairs(found) do
+    term.print(path, ": warning: ", term.clean(one.text), " (", one.name, ")")
+    term.print(" hint: ", one.hint)
+  end
+end
 
 local function check_one(engine, path, opts)
   local ok, graph, err = pcall(engine.check, engine, path)
@@ -36,13 +35,10 @@ local function check_one(engine, path, opts)
       term.print(("%s: ok: %s %s, %d nodes"):format(path, graph.code,
         graph.version, #graph.nodes))
     end
-    local said = warnings(graph)
-    for _, text in ipairs(opts.json and {} or said) do
-      term.print(path, ": warning: ", term.clean(text))
-      term.print(" hint: ", HINT)
-    end
+    local found = warnings(graph, path)
+    if not opts.json then tell(path, found) end
     return { file = path, ok = true, workflow = graph.code,
-      version = graph.version, warnings = said }
+      version = graph.version, warnings = pawl.array(found) }
   end
   if not opts.json then
     local where = err.where or path
@@ -78,9 +74,12 @@ return {
     .. "durations. Nothing is run and no store is touched, but the file's "
     .. "own top level is executed, as whenever a workflow is loaded.\n\n"
     .. "The first mistake of each file is shown as FILE:LINE, with what to "
-    .. "write instead. Exits with 1 when there was one. A way round on which "
-    .. "nothing waits is warned of: an instance that takes it fills its "
-    .. "history as fast as it can.",
+    .. "write instead. Exits with 1 when there was one. What is no mistake, "
+    .. "but seldom meant, is warned of, by name: a way round on which nothing "
+    .. "waits (busy), a step that acts outside without a key for that "
+    .. "(no-key), a wait without a time (no-timeout), an error that on_error "
+    .. "names and nothing raises (never-raised). A comment -- pawl: allow "
+    .. "NAME in the node says that it is meant.",
   options = { options.trust },
   examples = { { "pawl check workflows/*.lua", "all files of a folder" } },
   run = run,
