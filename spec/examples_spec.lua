@@ -155,15 +155,17 @@ for _, backend in ipairs(backends) do
         local folder = command.folder()
         shell.output { "cp", "-r", example "testing/.", folder.dir }
         local store = backend.name ~= "sqlite" and backend.url() or nil
-        local ran = folder:pawl("test", "--output=TAP", "--coverage",
+        local child = folder:start("test", "--output=TAP", "--coverage",
           "gone.json", "--threshold", "90", { env = { SHOP_STORE = store } })
-        assert.equal(0, ran.code, ran.out .. ran.err)
+        local code = child:wait(600)
+        local out = child:output()
+        assert.equal(0, code, out .. child:errors())
         for _, what in ipairs { "a worker that dies anywhere charges nobody "
           .. "twice", "a seat is taken twice, when two look before either "
           .. "books", "whatever goes wrong is found where a key is missing" }
         do
           assert.matches("\nok %d+ %- " .. what:gsub("%p", "%%%0"),
-            "\n" .. ran.out)
+            "\n" .. out)
         end
       end)
 

@@ -6,7 +6,7 @@ local theatre = require "theatre"
 --- Options of a scenario that dies everywhere.
 local function with(file)
   return { load = { file }, store = stores.url,
-    every = stores.times(1, 5) }
+    every = stores.times(1, 8) }
 end
 
 --- A payment from its beginning to its end, with a bank that only notes.

@@ -64,7 +64,7 @@ describe("a parcel that arrives as it is given up", function()
   it("is either done or searched for, whoever is first", function()
     test.interleave {
       load = { "pay.lua", "order.lua" }, store = stores.url,
-      max = stores.times(100, 10),
+      max = stores.times(100, 5),
       setup = function(engine)
         engine:stub_workflow "shop.pay"
         local id = engine:start("shop.order", ORDER)

@@ -5,7 +5,7 @@ local test = require "pawl.testing"
 
 local function simulate(options)
   options.store = stores.url
-  options.seeds = options.seeds or stores.times(40, 5)
+  options.seeds = options.seeds or stores.times(40, 3)
   return test.simulate(options)
 end
 
