@@ -141,6 +141,24 @@ describe("docs/testing.md", function()
   end
 end)
 
+describe("what docs/testing.md shows of `pawl spec`", function()
+  it("is what is written", function()
+    local file, made, shown
+    for _, block in ipairs(blocks "docs/testing.md") do
+      if block.text:find "^%-%- order%.lua\n" then
+        file = tmp.file("order.lua", block.text)
+      elseif block.text:find "test%.spec%(" then
+        made = block.text
+      elseif block.text:find "engine:replay%(" then
+        shown = block.text
+      end
+    end
+    local text = made:gsub('{ "order.lua" }', ("{ %q }"):format(file))
+    text = assert(load(text .. "\nreturn text", "=docs", "t", as_spec()))()
+    assert.equal(shown, text:match "\n(local test = .*)$")
+  end)
+end)
+
 describe("docs/reference.md", function()
   it("tells each option, member, method and flag as the sources do",
     function()

@@ -51,6 +51,14 @@ function Clock:jump(by)
   return self:now()
 end
 
+--- The same, to a time. It does not go back: where that has been it stays.
+---@param time pawl.Time  "2026-11-21T07:38:00Z", or seconds since 1970
+---@return number seconds  the new time
+function Clock:jump_to(time)
+  self.us = math.max(self.us, kit "replay".time("jump_to", time))
+  return self:now()
+end
+
 --- The engine that has something to do first, and when. An engine that cannot
 --- be asked, as one of its handlers advances the clock, or it is closed, is
 --- passed over.
@@ -95,11 +103,19 @@ function Clock:next()
   return self:advance(math.max(due - self.us, 0) / 1e6)
 end
 
+--- Of a time as answers tell it: "2026-11-21T07:38:00Z".
+local function seconds_of(text)
+  local us = require("pawl.core").time_parse(text)
+  if not us then error(("clock: '%s' is not a time"):format(text), 3) end
+  return us / 1e6
+end
+
 --- A clock that stands at `start` until it is advanced. Counts in whole
 --- microseconds, so that many small steps add up exactly.
----@param start? number  seconds since 1970; 2026-01-01 when left out
+---@param start? pawl.Time  2026-01-01 when left out
 ---@return pawl.Clock
 function testing.clock(start)
+  if type(start) == "string" then start = seconds_of(start) end
   if start ~= nil and type(start) ~= "number" then
     error(("bad argument #1 to 'clock' (number expected, got %s)"):format(
       type(start)), 2)
@@ -183,6 +199,23 @@ end
 --- the first call on.
 ---@return pawl.Coverage
 function testing.coverage() return kit "coverage".report() end
+
+--- What an instance went through, as a spec: what its handlers gave is
+--- replayed, where it went is asserted. Raises what is wrong.
+---@param from pawl.Engine|string  an engine, or lines as engine:export gives
+---@param id? string
+---@param options? pawl.SpecOptions
+---@return string text
+function testing.spec(from, id, options)
+  return kit "spec".write(from, id, options)
+end
+
+--- The rows of its history and what it holds, without ids and times: what
+--- assert.history compares.
+---@param engine pawl.Engine
+---@param id string
+---@return string
+function testing.history(engine, id) return kit "snapshot".text(engine, id) end
 
 --- What has become of an instance, in lines: where it went, what it holds, what
 --- it waits for.

@@ -135,6 +135,7 @@ local LINES = {
   migrate = { { "migrate" }, { "migrate", "--print" } },
   backup = { { "backup", "copy.db" } },
   restore = { { "backup", "copy.db" }, { "restore", "copy.db" } },
+  spec = { { "spec", "ID" }, { "spec", "some.jsonl" } },
   export = { { "export", "ID", "--children" }, { "export", "--all" } },
   import = { { "import", "some.jsonl" },
     { "import", "some.jsonl", "--store", "other.db", "--release" } },

@@ -2,6 +2,7 @@
 local command = require "spec.support.command"
 local installed = require "spec.support.installed"
 local process = require "spec.support.process"
+local tmp = require "spec.support.tmp"
 
 local GOOD <const> = [[
 local test = require "pawl.testing"
@@ -132,6 +133,25 @@ describe("pawl test", function()
       assert.matches(said, ran.err, 1, true)
     end
   end)
+
+  it("writes snapshots that are missing, and all when it is told to",
+    function()
+      here:write("spec/room_spec.lua", (GOOD:gsub("    assert.vars",
+        '    assert.history(engine, id, "room.txt")\n%0')))
+      assert.equal(0, here:pawl("test").code)
+      local was = tmp.read(here.dir .. "/room.txt")
+      assert.matches("t.room is completed\n  step count -> end\n", was, 1, true)
+      here:write("room.txt", (was:gsub("step", "stop")))
+      local ran = here:pawl("test", "--output=TAP")
+      assert.equal(1, ran.code)
+      assert.matches("-   stop count -> end", ran.out, 1, true)
+      assert.matches("+   step count -> end", ran.out, 1, true)
+      assert.equal(0, here:pawl("test", "--write").code)
+      assert.equal(was, tmp.read(here.dir .. "/room.txt"))
+      here:write("room.txt", "")
+      assert.equal(0, here:pawl("test", { env = { PAWL_WRITE = "1" } }).code)
+      assert.equal(was, tmp.read(here.dir .. "/room.txt"))
+    end)
 
   it("tells programs in JSON", function()
     local told = here:json("test")

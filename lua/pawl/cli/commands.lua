@@ -12,7 +12,7 @@ commands.names = {
   "task", "cancel", "suspend", "resume", "retry", "restart", "move", "kill",
   "wake", "edit", "note", "delete", "undelete", "archive", "unarchive",
   "purge", "workflow", "executors", "stats", "problems", "top", "health",
-  "doctor", "graph", "check", "test", "deploy", "prune", "migrate",
+  "doctor", "graph", "check", "test", "spec", "deploy", "prune", "migrate",
   "backup", "restore", "export", "import", "reclaim", "version",
   "completion", "man", "help",
 }

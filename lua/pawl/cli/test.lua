@@ -55,6 +55,7 @@ local function run(opts, args)
   -- builds workflows is kept by `pawl`, and has to be the one that the kit has
   require "pawl.workflow"
   require("pawl.testing.seed").first = opts.seed
+  if opts.write then require("pawl.testing.snapshot").writes = true end
   _G.arg = arguments(opts, args)
   runner { standalone = false } -- which ends the program when one has failed
   return coverage and tell_coverage(opts, coverage) or 0
@@ -78,6 +79,8 @@ return {
     { long = "seed", arg = "N", type = "count", help = "with which engines of "
       .. "test.engine draw ids and jitter, and test.simulate begins, where the "
       .. "spec says none; 1" },
+    { long = "write", help = "write the files of assert.history anew, as "
+      .. "PAWL_WRITE=1 does" },
     { long = "coverage", arg = "FILE", help = "write there, as JSON, which "
       .. "ways of the workflows were gone, and tell it" },
     { long = "threshold", arg = "PERCENT", type = "count", max = 100,

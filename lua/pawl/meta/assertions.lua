@@ -12,5 +12,6 @@
 ---@field emitted fun(engine: pawl.Engine, id: string, type: string, payload?: any)
 ---@field task_for fun(engine: pawl.Engine, id: string, who: string, node?: string)
 ---@field compensated fun(engine: pawl.Engine, id: string, nodes?: string[])
+---@field history fun(engine: pawl.Engine, id: string, path: string)
 ---@field ran_times fun(engine: pawl.Engine, id: string, node: string, n: integer)
 ---@field due_in fun(engine: pawl.Engine, id: string, time: pawl.Duration, node?: string)

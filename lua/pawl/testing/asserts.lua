@@ -3,6 +3,7 @@
 local core = require "pawl.core"
 local duration = require "pawl.duration"
 local keys = require "pawl.keys"
+local snapshot = require "pawl.testing.snapshot"
 
 local asserts = {}
 
@@ -32,16 +33,22 @@ end
 
 --- The nodes that an instance has passed, in order: what did something, or
 --- waited, and choices; neither forks nor joins.
+---@param rows table[]  of a history
 ---@return string[]
-function asserts.path(engine, id)
+function asserts.path_of(rows)
   local out = {}
-  for _, row in ipairs(visits(history(engine, id))) do
+  for _, row in ipairs(visits(rows)) do
     out[#out + 1] = row.node
     for choice in (row.path or ""):gmatch "([%w_]+)=" do
       out[#out + 1] = choice
     end
   end
   return out
+end
+
+---@return string[]
+function asserts.path(engine, id)
+  return asserts.path_of(history(engine, id))
 end
 
 local function shown(value)
@@ -236,6 +243,14 @@ function CHECKS.due_in(engine, id, _, time, node)
   return found, "due in " .. tostring(time), lines
 end
 
+--- A file that is not there is written, and all are when specs are told to.
+function CHECKS.history(engine, id, _, path)
+  local is, lines = snapshot.compare(engine, id, path)
+  for i, line in ipairs(lines) do lines[i] = "  " .. line end
+  lines[#lines + 1] = "  PAWL_WRITE=1, or `pawl test --write`, writes it anew"
+  return is, ("as in %s (-), and it went otherwise (+):"):format(path), lines
+end
+
 ---- as luassert has them -----------------------------------------------------
 
 local ENGINES <const> = { ["pawl.engine"] = true }
@@ -260,6 +275,25 @@ local function assertion(name)
     state.failure_message = table.concat(text, "\n")
     return is
   end
+end
+
+--- Without luassert: a table that can be called, as `assert` can, and has them
+--- and `equal`. What does not hold is raised.
+function asserts.plain()
+  local own = { equal = function(wanted, is)
+    if wanted == is then return end
+    error(("expected %s, is %s"):format(shown(wanted), shown(is)), 2)
+  end }
+  for name in pairs(CHECKS) do
+    local check = assertion(name)
+    own[name] = function(...)
+      local state = { mod = true }
+      if not check(state, table.pack(...)) then
+        error(state.failure_message, 2)
+      end
+    end
+  end
+  return setmetatable(own, { __call = function(_, ...) return assert(...) end })
 end
 
 --- Their names, sorted.

@@ -8,6 +8,7 @@ local core = require "pawl.core"
 local keys = require "pawl.keys"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
+local replay = require "pawl.testing.replay"
 
 local doubles = {}
 
@@ -75,6 +76,10 @@ local doubles = {}
 -- Handlers that get an event before the ctx.
 local EVENT_FIRST <const> = { match = true, answer = true }
 
+-- Those that may have doubles, and what stands in their lists' names between
+-- workflow and node.
+local DOUBLED <const> = { run = "/", undo = "/undo/" }
+
 local function watched(state, code, node, field, handler)
   return function(...)
     local ctx = select(EVENT_FIRST[field] and 2 or 1, ...)
@@ -82,8 +87,9 @@ local function watched(state, code, node, field, handler)
     if watcher then watcher:point("before", code, node, field) end
     state.running[coroutine.running()] = ctx
     local results
-    if field == "run" then
-      results = table.pack(doubles.run(state, code, node, handler, ctx))
+    if DOUBLED[field] then
+      results = table.pack(doubles.run(state, code, DOUBLED[field] .. node,
+        handler, ctx))
     else
       results = table.pack(handler(...))
     end
@@ -171,6 +177,8 @@ end
 
 function BEHAVIOURS.spy(_, ctx, below) return below(ctx) end
 
+function BEHAVIOURS.replay(double, ctx) return replay.run(double, ctx) end
+
 --- Runs the double on top of the list, which may go on to those below it, and
 --- to the handler at last.
 local function run_from(state, list, i, handler, ctx)
@@ -194,10 +202,15 @@ local function run_from(state, list, i, handler, ctx)
   return table.unpack(results, 1, results.n)
 end
 
---- Runs a step's handler, or what stands in for it.
-function doubles.run(state, code, node, handler, ctx)
-  local list = state.doubles[code .. "/" .. node]
-  if not list or #list == 0 then return handler(ctx) end
+--- Runs a handler, or what stands in for it.
+function doubles.run(state, code, at, handler, ctx)
+  local list = state.doubles[code .. at]
+  if not list or #list == 0 then
+    if state.is_replayed and not state.doubles["workflow " .. code] then
+      replay.unknown(ctx.node)
+    end
+    return handler(ctx)
+  end
   return run_from(state, list, #list, handler, ctx)
 end
 
@@ -344,8 +357,25 @@ local function of_step(state, kind, name, shape, options)
       node.kind), 3)
   end
   if kind == "stub" then check_goes(who, node, given) end
-  return put(state, code .. "/" .. name, { kind = kind, name = name,
+  return put(state, code .. DOUBLED.run .. name, { kind = kind, name = name,
     options = given, calls = {}, failed = 0, leads_on = leads_on(node) })
+end
+
+local WHOSE <const> = { workflow = { "string" } }
+
+--- What a history tells of a handler, one attempt after the other.
+local function recorded_of(state, who, field, name, list, options)
+  local given = read(who, WHOSE, options)
+  local node, code = find(state, who, name, given.workflow)
+  if not state.flows[code].handlers[name]
+    or not state.flows[code].handlers[name][field] then
+    error(("%s: '%s' has no `%s`"):format(who, name, field), 3)
+  end
+  state.is_replayed = true
+  return put(state, code .. DOUBLED[field] .. name, { kind = "replay",
+    name = name, calls = {}, clock = state.clock, nvisits = 0, by_key = {},
+    visits = replay.visits(who, list),
+    leads_on = field == "undo" or leads_on(node) })
 end
 
 ---- a workflow in place of another -------------------------------------------
@@ -403,6 +433,26 @@ function own:spy(name, options)
   return of_step(states[self], "spy", name, SPY, options)
 end
 
+--- In place of a step's handler: what was recorded of it, as `pawl spec` writes
+--- that, each visit's attempts one after the other. From then on no handler of
+--- a step or an undo runs in this engine that has no double.
+---@param name string
+---@param list pawl.Recorded[]
+---@param options? { workflow?: string }
+---@return pawl.Double
+function own:replay(name, list, options)
+  return recorded_of(states[self], "replay", "run", name, list, options)
+end
+
+--- The same in place of a node's `undo`.
+---@param name string
+---@param list pawl.Recorded[]
+---@param options? { workflow?: string }
+---@return pawl.Double
+function own:replay_undo(name, list, options)
+  return recorded_of(states[self], "replay_undo", "undo", name, list, options)
+end
+
 --- In place of a function that handlers call by ctx.host.
 ---@param name string
 ---@param options pawl.HostStubOptions
@@ -437,22 +487,42 @@ function own:effect(name, options)
     __call = function(double, ...) return effect(state, double, ...) end })
 end
 
+--- Loads it as the newest version.
+local function put_workflow(self, code, make)
+  local state = states[self]
+  local double = { kind = "workflow", name = code, calls = {} }
+  local known = state.flows[code]
+  local version = known and known.graph.version
+  local flow = make(math.type(version) and version + 1 or 1, double)
+  local ok, err = self:load(flow)
+  if not ok then error(tostring(err), 3) end
+  state.doubles["workflow " .. code] = double
+  return double
+end
+
 --- In place of a whole workflow, as it is called or started from now on.
 ---@param code string
 ---@param options? pawl.WorkflowStubOptions
 ---@return pawl.Double
 function own:stub_workflow(code, options)
-  local state = states[self]
   local given = read("stub_workflow", CHILD, options)
-  local double = { kind = "workflow", name = code, calls = {} }
-  local known = state.flows[code]
-  local version = known and known.graph.version
-  local flow = stand_in(code, math.type(version) and version + 1 or 1, given,
-    double)
-  local ok, err = self:load(flow)
-  if not ok then error(tostring(err), 2) end
-  state.doubles["workflow " .. code] = double
-  return double
+  return put_workflow(self, code, function(version, double)
+    return stand_in(code, version, given, double)
+  end)
+end
+
+--- In place of a whole workflow: its instances end as those did that were
+--- recorded, in the order in which they are started, and when they did.
+---@param code string
+---@param list pawl.RecordedChild[]
+---@return pawl.Double
+function own:replay_workflow(code, list)
+  states[self].is_replayed = true
+  return put_workflow(self, code, function(version, double)
+    return replay.workflow(code, version, list, function(ctx)
+      return recorded(double, ctx)
+    end)
+  end)
 end
 
 --- Adds the methods by which an engine is given doubles.

@@ -2,6 +2,7 @@
 --- with what a spec wants besides. Its methods are those of any engine, and
 --- those here; what cannot be, a spec is told by an error.
 local doubles = require "pawl.testing.doubles"
+local replay = require "pawl.testing.replay"
 local workflow = require "pawl.workflow"
 
 local engine = {}
@@ -229,6 +230,39 @@ end
 ---@return table totals
 function methods:run_until_idle()
   return must(self:run())
+end
+
+--- Moves the clock to a time at once, and runs what is due there, one time
+--- after the other: as it was run when that was recorded, late or not.
+---@param ... pawl.Time
+---@return table totals  of the last
+function methods:run_at(...)
+  local clock, totals = states[self].clock, nil
+  for _, time in ipairs { ... } do
+    clock.us = math.max(clock.us, replay.time("run_at", time))
+    totals = must(self:run())
+  end
+  return totals or must(self:run())
+end
+
+--- The open task at a node, the oldest one, or that of a visit. Raises when
+--- there is none.
+---@param id string
+---@param node string
+---@param visit? integer
+---@return string id
+function methods:task_at(id, node, visit)
+  local found
+  for _, task in ipairs(must(self.tasks:list { instance = id })) do
+    if task.node == node and not task.completed
+      and (not visit or task.visit == visit)
+      and (not found or task.visit < found.visit) then
+      found = task
+    end
+  end
+  if found then return found.id end
+  error(("task_at \"%s\": no task is open there\n%s"):format(tostring(node),
+    require("pawl.testing.asserts").story(self, id)), 2)
 end
 
 --- Of all that has not ended, what it waits for.
