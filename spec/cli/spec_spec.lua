@@ -4,7 +4,7 @@ local command = require "spec.support.command"
 local FLOW <const> = [[
 local pawl = require "pawl"
 local flow = pawl.workflow { code = "shop.order" }
-flow:step("charge", { retry = { max = 3, base = 0.01 }, into = "paid",
+flow:step("charge", { retry = { max = 3, base = 0 }, into = "paid",
   run = function(ctx)
     if ctx.attempt == 1 then error { code = "busy", message = "try later" } end
     ctx.vars.card = ctx.input.card

@@ -1,6 +1,6 @@
 --- Instances that go somewhere by lot, for specs of what is told of them: a
 --- workflow of all kinds of pieces, and what happens to an instance of it.
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 
 local wander = {}
 

@@ -77,8 +77,8 @@ return {
       .. "workflow's file" },
   },
   examples = {
-    { "pawl spec 019aa1f2 > spec/order_4711_spec.lua", "as production went" },
-    { "pawl spec order.jsonl --load flows/order.lua --check",
+    { "pawl spec 019aa1f2 > order_4711_spec.lua", "as production went" },
+    { "pawl spec order.jsonl --load shop_order.lua --check",
       "of an exported file, and does it pass?" },
     { "pawl spec 019aa1f2 --mask vars.card", "without what is secret" },
   },

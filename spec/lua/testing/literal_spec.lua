@@ -1,5 +1,5 @@
 --- Values written as Lua that gives them back.
-local Random = require "spec.support.random"
+local Random = require "pawl.testing.random"
 local literal = require "pawl.testing.literal"
 local pawl = require "pawl"
 
