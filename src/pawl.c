@@ -36,6 +36,7 @@ const char *pawl_version(void) {
   X(executor_list) X(workflow_list) X(workflow_get) X(deploy)       \
   X(stats) X(problems) X(prune) X(backup)                           \
   X(workflow_change) X(workflow_transfer) X(workflow_hotfix)        \
+  X(breakpoint_change) X(breakpoint_list)                           \
   X(export) X(import)
 /* clang-format on */
 
@@ -805,6 +806,19 @@ pawl_code pawl_workflow_change(pawl_engine *engine, const char *change,
   ANSWER(EVERYBODYS("change what others run",
                     GIVEN_BACK(pawl_engine_workflow_change(
                         engine, pawl_strz(change), &b, err))));
+}
+
+pawl_code pawl_breakpoint_change(pawl_engine *engine, const char *change,
+                                 char **out, pawl_error *err) {
+  ALONE;
+  NEEDS(change);
+  ANSWER(GIVEN_BACK(pawl_engine_breakpoint_change(engine, pawl_strz(change),
+                                                  &b, err)));
+}
+
+pawl_code pawl_breakpoint_list(pawl_engine *engine, const char *query,
+                               char **out, pawl_error *err) {
+  ANSWER(pawl_engine_breakpoint_list(engine, pawl_strz(query), &b, err));
 }
 
 void pawl_count(const pawl_engine *engine, pawl_counts *out) {

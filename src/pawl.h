@@ -1043,6 +1043,40 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_transfer(pawl_engine *engine,
                                                        char **out,
                                                        pawl_error *err);
 
+/* Sets a breakpoint, or takes some away: a token that comes to that node halts
+ * before it begins, with no lease and nothing counted, until it is let go on
+ * (`continue` and `step` of pawl_change), or the breakpoint's time is over.
+ * `change`: a JSON object, keys: kind, workflow, node, tenant, by, reason and,
+ * by kind:
+ *   "set"         when (an expression in Lua over vars, input, key and
+ *                 attempt; where it fails the token halts, and says so),
+ *                 lasts_us (an hour), version (whose graph has the node; the
+ *                 newest). In all versions; one that is there is set anew
+ *   "remove"      without node: all of the workflow; all: of all. What has
+ *                 halted there goes on
+ * Who holds an instance heeds it after its next commit. `out` (may be NULL):
+ * {"workflow","node","expires"}, or {"removed","continued"}, the caller's.
+ * PAWL_NOTFOUND: no such workflow, or breakpoint. PAWL_INVALID.
+ *
+ *   rc = pawl_breakpoint_change(engine, "{\"kind\":\"set\","
+ *                               "\"workflow\":\"shop.order\","
+ *                               "\"node\":\"ship\"}", NULL, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_breakpoint_change(pawl_engine *engine,
+                                                       const char *change,
+                                                       char **out,
+                                                       pawl_error *err);
+
+/* The breakpoints that are set, as a JSON array: workflow, node, when,
+ * tenant, by, reason, set, expires. `query`: a JSON object or NULL, keys:
+ * workflow, node, tenant. What has halted is in pawl_list, `halted`. The text
+ * is the caller's. PAWL_INVALID says what of the query is wrong.
+ *
+ *   rc = pawl_breakpoint_list(engine, NULL, &json, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_breakpoint_list(pawl_engine *engine,
+                                                     const char *query,
+                                                     char **out,
+                                                     pawl_error *err);
+
 /* ---- functions for handlers -------------------------------------------- */
 
 /* What a handler asks a function of the host's; borrowed for the call. */
@@ -1156,7 +1190,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(pawl_engine *engine,
  * pawl_next_due, pawl_wait, pawl_result, pawl_ask, pawl_fd, pawl_save; pawl_load,
  * pawl_load_text, pawl_load_as, pawl_load_stack, pawl_deploy, pawl_workflow_hotfix,
  * pawl_workflow_hotfix_text, pawl_workflow_change, pawl_workflow_transfer;
- * pawl_bulk, pawl_change of the kinds archive, unarchive and purge, pawl_export
+ * pawl_breakpoint_change; pawl_bulk, pawl_change of the kinds archive, unarchive and purge, pawl_export
  * with `move`; pawl_outbox_relay, pawl_health, pawl_prune, pawl_backup,
  * pawl_backup_bytes, pawl_restore and pawl_restore_bytes.
  * Nobody else sees anything of it before the commit, and is told of it then:
@@ -1497,7 +1531,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_published(pawl_engine *engine,
  * compensation (how it stands or has ended, one or a list: "planning",
  * "running", "completed", "completed_with_errors", "stopped"), leased (true or
  * false: an executor holds it, so that it executes now, whatever its status:
- * that tells only what has been recorded), attributes (an object, see below),
+ * that tells only what has been recorded), halted (true or false: a token of it
+ * stands at a breakpoint), attributes (an object, see below),
  * created_after_us, created_before_us, started_after_us, started_before_us
  * (its first commit; one that is created has none), updated_after_us,
  * updated_before_us,
@@ -1716,6 +1751,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  *              if it made so many commits
  *   "wake"     what it waits for until a time is due now, or at `at_us`;
  *              nodes: only there
+ *   "continue" what has halted at a breakpoint goes on; nodes: only there;
+ *              token
+ *   "step"     the same of one token, which halts again before its next node,
+ *              for lasts_us (an hour)
  *   "transfer" it goes on in to_version, or, if it has failed, will when it is
  *              tried again; map (an object of nodes' names, old to new),
  *              variables (all of them), if_commits

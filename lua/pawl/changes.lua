@@ -7,6 +7,8 @@ local changes = {}
 -- What a method calls otherwise than the change that it asks for.
 local own = {
   wake = { node = args.like("change", "nodes") },
+  continue = { node = args.like("change", "nodes") },
+  step = { node = args.like("change", "nodes") },
 }
 
 -- Asked for by other means.

@@ -55,7 +55,8 @@ end
 
 -- What has a word of its own: engine.tasks, each made when first asked for.
 local nouns = {}
-for _, name in ipairs { "tasks", "workflows", "outbox", "executors" } do
+for _, name in ipairs { "tasks", "workflows", "outbox", "executors",
+  "breakpoints" } do
   local module, meta = later("pawl.nouns." .. name), nil
   nouns[name] = function()
     meta = meta or noun_of(name, module())

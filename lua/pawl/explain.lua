@@ -251,6 +251,19 @@ function waits.retry(data, _, w)
     w.failed, w.attempts, err and " with " .. err or "", words.when(data, w.at))
 end
 
+--- Who has set it, or stepped here; and how it goes on.
+function waits.breakpoint(data, token, w)
+  local err = words.error(w.error)
+  local one = #data.tokens > 1 and " --token " .. token.no or ""
+  return ("it has halted since %s, %s%s%s. `pawl continue %s%s` lets it go "
+    .. "on, `pawl step %s%s` to its next node; it goes on by itself at %s.")
+    :format(words.when(data, w.since),
+    w.steps and "behind a step" or "at a breakpoint",
+    words.who_why(w.by, w.reason),
+    err and " (the breakpoint's condition failed: " .. err .. ")" or "",
+    data.id, one, data.id, one, words.when(data, w["until"]))
+end
+
 local function token_sentence(data, token, several)
   local who = "It stands at "
   if several then

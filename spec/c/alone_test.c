@@ -64,6 +64,7 @@ static void call_what_is_refused(pawl_engine *e, const char *id) {
   REFUSED(pawl_workflow_hotfix_text(e, "x", "y", NULL, &text, &err));
   REFUSED(pawl_workflow_change(e, "{}", &text, &err));
   REFUSED(pawl_workflow_transfer(e, "{}", &text, &err));
+  REFUSED(pawl_breakpoint_change(e, "{}", &text, &err));
   REFUSED(pawl_bulk(e, "{}", "{\"kind\":\"kill\"}", NULL, NULL, &text, &err));
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     REFUSED(pawl_change(e, id, kinds[i], &yes, &text, &err));
@@ -87,6 +88,7 @@ static void call_and_free(pawl_engine *e, const char *id) {
 #define TEXT(call) (TAKEN(call), pawl_free(e, text), text = NULL)
   TEXT(pawl_executor_list(e, NULL, &text, &err));
   TEXT(pawl_stats(e, NULL, &text, &err));
+  TEXT(pawl_breakpoint_list(e, NULL, &text, &err));
   TEXT(pawl_problems(e, NULL, &text, &err));
   TEXT(pawl_check(e, "nowhere.lua", &text, &err));
   TEXT(pawl_workflow_list(e, NULL, &text, &err));

@@ -93,6 +93,20 @@ static const char *w_name(void *ud, pawl_str text) {
   return w->names[w->nnames++];
 }
 
+/* Some breakpoint is set somewhere, and holds now and then. */
+static int w_stops(void *ud, pawl_decision *d, const pawl_token *t,
+                   const pawl_node *node, pawl_stop *stop, pawl_error *err) {
+  world *w = ud;
+  (void)d, (void)t, (void)node;
+  if (!rarely(w, 10)) return 0;
+  if (!stop) return 1;
+  stop->by = pawl_strz("ann");
+  stop->until_us = w->now + PAWL_SECOND * (1 + pick(w, 100));
+  stop->failed = pick(w, 4) == 0;
+  if (stop->failed) pawl_fail(err, PAWL_SCRIPT, "no such condition");
+  return 1;
+}
+
 static void w_stepped(void *ud, const pawl_decision *d, int32_t token,
                       pawl_node *node) {
   (void)ud, (void)d, (void)token, (void)node;
@@ -276,6 +290,8 @@ static void world_init(world *w, uint64_t seed) {
                          .ask = w_ask,
                          .is_aloft = w_is_aloft,
                          .claim = w_claim,
+                         .breaks = pick(w, 2),
+                         .stops = w_stops,
                          .stepped = w_stepped,
                          .is_late = w_is_late,
                          .trace = w_trace};
@@ -805,10 +821,10 @@ static void answer_child(world *w, model *m, pawl_decision *d) {
 }
 
 static void ask_for(world *w, pawl_decision *d) {
-  static const char *const kinds[] = {"cancel", "kill",  "suspend",
-                                      "resume", "retry", "wake",
-                                      "shift",  "edit",  "note"};
-  const char *kind = kinds[pick(w, 9)];
+  static const char *const kinds[] = {"cancel", "kill", "suspend", "resume",
+                                      "retry",  "wake", "shift",   "edit",
+                                      "note",   "step", "continue"};
+  const char *kind = kinds[pick(w, 11)];
   pawl_letter *l = add_letter(w, d, kind);
   pawl_buf_addz(&l->data, !strcmp(kind, "shift")  ? "{\"for_us\":1000000}"
                           : !strcmp(kind, "edit") ? "{\"set\":{\"q\":1}}"

@@ -107,6 +107,8 @@ static void call_what_is_refused(pawl_engine *e, const char *own_id) {
   REFUSED(pawl_workflow_hotfix_text(e, "x", "y", NULL, &text, NULL));
   REFUSED(pawl_workflow_change(e, "{}", &text, NULL));
   REFUSED(pawl_workflow_transfer(e, "{}", &text, NULL));
+  REFUSED(pawl_breakpoint_change(e, "{}", &text, NULL));
+  REFUSED(pawl_breakpoint_list(e, NULL, &text, NULL));
   REFUSED(pawl_register(e, "more", lent, NULL, NULL, NULL));
   REFUSED(pawl_start(e, "in.side", NULL, NULL, id, &yes, NULL));
   REFUSED(pawl_start_many(e, "in.side", "[{}]", NULL, &text, NULL));

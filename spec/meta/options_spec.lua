@@ -120,6 +120,9 @@ local CLASSES = {
   OutboxChange = { "outbox_change", "retry" },
   RelayOptions = { "outbox_relay", lua = set("publish", "how") },
   ExecutorQuery = { "executor_list" },
+  BreakpointQuery = { "breakpoint_list" },
+  BreakpointOptions = { "breakpoint_change", "set" },
+  BreakpointRemoval = { "breakpoint_change", "remove" },
   StatsQuery = { "stats" },
   ProblemQuery = { "problems" },
   TaskQuery = { "task_list" },
@@ -141,6 +144,10 @@ local CLASSES = {
   AuditQuery = { "audit" },
   NoteOptions = { "change", "note", c = set "source" },
   WakeOptions = { "change", "wake", as = { node = "nodes" },
+    c = set "source" },
+  ContinueOptions = { "change", "continue", as = { node = "nodes" },
+    c = set "source" },
+  StepOptions = { "change", "step", as = { node = "nodes" },
     c = set "source" },
 }
 
@@ -208,6 +215,7 @@ local COMMANDS = {
   relay = { "outbox_relay", none = set("budget", "finish"), own = set(
     "exec", "http", "header", "once", "timeout", "quiet") },
   executors = { "executor_list" },
+  breaks = { "breakpoint_list" },
   stats = { "stats", own = set "watch", none = set "held" },
   problems = { "problems" },
   task = { "task_list", as = { ["workflow-version"] = "version" },

@@ -253,9 +253,9 @@ delete from pawl_agenda
   { name = "a retry keeps the attempts",
     file = "src/rules/letters.c",
     from = [[
-    if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;
+    if (pawl_detail_of(t)->halted.len) continue; /* it has not failed */
     t->attempt = 0;]],
-    to = "    if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;",
+    to = "    if (pawl_detail_of(t)->halted.len) continue;",
     specs = { "spec/engine/act/change_spec.lua" } },
   { name = "a retry of one token retries all",
     file = "src/rules/letters.c",

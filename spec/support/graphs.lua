@@ -438,7 +438,7 @@ end
 -- What happens meanwhile; play.lua knows how.
 local TROUBLES = { switch = 5, overtake = 9, lose = 5, reopen = 3, early = 6,
   again = 4, suspend = 3, wake = 2, jump = 3, cancel = 2, crowd = 6,
-  away = 5 }
+  away = 5, stop = 5, step = 3 }
 
 ---@param random pawl.Random
 ---@return table[]

@@ -16,6 +16,9 @@
 ---   crowd     neighbours begin whose steps each hold up everybody, so that
 ---             what is done is committed in the middle of a round
 ---   away      what has ended is deleted, or archived, and comes back
+---   stop      a breakpoint at one of the nodes, which may hold all, some or
+---             fail; the last one is removed by every fourth
+---   step      one that has halted somewhere runs a node
 ---   suspend, wake, cancel, jump (of the clock)
 local Random = require "pawl.testing.random"
 local graphs = require "spec.support.graphs"
@@ -257,9 +260,22 @@ local function help_task(self, id, node, token)
   return false
 end
 
+--- What has halted goes on, mostly; or by one node.
+local function let_go(self)
+  local found = self:must("list", { halted = true, limit = 1000 })
+  for _, one in ipairs(found) do
+    local method = self.random:chance(70) and "continue" or "step"
+    local ok, err = self:ask(method, one.id, { by = "spec" })
+    if ok == nil and err.code ~= "conflict" and not LATE[err.code] then
+      error({ what = "what has halted goes on", text = tostring(err) }, 0)
+    end
+  end
+  return #found
+end
+
 --- 1: something was done from outside.
 local function help(self)
-  local done = 0
+  local done = let_go(self)
   for _, one in ipairs(self:live()) do
     if one.status == "suspended" then
       self:try("resume", one.id, { by = "spec",
@@ -366,6 +382,30 @@ end
 
 function trouble.jump(self, one)
   self.clock:advance(({ 1, 40, 700, 100000 })[one.n % 4 + 1])
+end
+
+local CONDITIONS = { false, "attempt > 1", "vars.n ~= nil", "absent.total > 1" }
+
+function trouble.stop(self, one)
+  if one.n % 4 == 3 then
+    self:must("breakpoints:remove", { all = true, by = "spec" })
+    return
+  end
+  local flow = one.n % #self.case.flows + 1
+  local nodes = self.case.flows[flow].nodes
+  self:must("breakpoints:set", { workflow = graphs.code(self.prefix, flow),
+    node = nodes[one.n % #nodes + 1].name, lasts = one.n % 900 + 100,
+    when = CONDITIONS[one.n % #CONDITIONS + 1] or nil, by = "spec" })
+end
+
+function trouble.step(self, one)
+  local found = self:must("list", { halted = true, limit = 1000 })
+  if #found == 0 then return end
+  local id = found[one.n % #found + 1].id
+  local ok, err = self:ask("step", id, { by = "spec" })
+  if ok == nil and err.code ~= "conflict" and not LATE[err.code] then
+    error({ what = "what has halted steps", text = tostring(err) }, 0)
+  end
 end
 
 --- A handler begins.

@@ -144,6 +144,7 @@ t.deleted_at is null and {{is_fitting}}
   and (@leased is null or @leased = {{is_leased t}})
   and (@due_before is null or {{is_due t; @due_before}})
   and (@deadline_before is null or t.deadline_at < @deadline_before)
+  and (@halted is null or @halted = {{halts t}})
   and (@node is null or {{stands_at t; @node}})
   and (@created_after is null or t.created_at >= @created_after)
   and (@created_before is null or t.created_at < @created_before)
@@ -175,6 +176,15 @@ exists (select 1 from pawl.agenda a
              where k.shard = {{1}}.shard and k.instance = {{1}}.id
                and k.node = {{2}} and k.state in ('active', 'waiting')
              offset 0))
+
+-- fragment: halts
+-- Does a token of instance {{1}} stand at a breakpoint? As it is stored
+-- (rules/detail.h); in a text of somebody's such quotes would be escaped.
+(strpos({{1}}.token_detail::text, '"halted":') > 0
+ or exists (select 1 from pawl.token h
+             where h.shard = {{1}}.shard and h.instance = {{1}}.id
+               and h.state = 'active'
+               and strpos(h.detail::text, '"halted":') > 0 offset 0))
 
 -- fragment: words_of
 -- Those of {{1}} that have the word that is asked for; keys apart.

@@ -174,7 +174,7 @@ select s.no as no, i.id, i.workflow, i.tenant,
 --       tokens integer, lasts bigint, max_bytes bigint, {{own}},
 --       has_rare boolean, parent uuid, parent_place json,
 --       commits bigint, seq bigint, started_at time, output json,
---       revision integer, parts integer
+--       revision integer, parts integer, breakpoints bigint
 -- What the claim just before it, in the same transaction, has leased. A
 -- statement of its own: the claim's snapshot may be older than its locks. The
 -- leases' common end finds the rows by the index on due_at; as a range, and in
@@ -196,7 +196,9 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
        i.commits, i.seq, i.started_at, i.output,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.version
-           and w.current) as revision, i.parts
+           and w.current) as revision, i.parts,
+       (select cast(value as bigint) from pawl.meta
+         where key = 'breakpoints') as breakpoints
 -- only: postgres
   from (select instance from pawl.agenda
          where shard = @shard and not ready

@@ -6,7 +6,7 @@
 --   statuses text, begun boolean??, workflow text, version integer?,
 --   tenant text, correlation text, business_from text, business_to text,
 --   key text, parent uuid, root uuid, executor_group text, error text,
---   message text, error_code text, cancelled_by text, compensation text, leased boolean??,
+--   message text, error_code text, cancelled_by text, compensation text, leased boolean??, halted boolean??,
 --   due_before time?, deadline_before time?, node text,
 --   created_after time?, created_before time?,
 --   started_after time?, started_before time?,

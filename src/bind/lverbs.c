@@ -582,6 +582,18 @@ VERB(CORE, workflow_change, "workflows:change", GIVES(DATA),
   return pawl_workflow_change(e, c->json[0], &c->out, err);
 }
 
+/* core.breakpoint_change(engine, change) -> info | nil, err */
+VERB(CORE, breakpoint_change, "breakpoints:change", GIVES(DATA),
+     JSON_OF("change")) {
+  return pawl_breakpoint_change(e, c->json[0], &c->out, err);
+}
+
+/* core.breakpoint_list(engine, query, how) -> rows | nil, err */
+VERB(CORE, breakpoint_list, "breakpoints:list", GIVES(LIST), JSON_OF("query"),
+     ARG(HOW)) {
+  return pawl_breakpoint_list(e, c->json[0], &c->out, err);
+}
+
 /* core.workflow_graph(engine, code, version) -> graph | nil, err */
 VERB(CORE, workflow_graph, "workflows:graph", GIVES(DATA), ARG(TEXT),
      ARG(INTEGER)) {
@@ -745,6 +757,7 @@ VERB(METHOD, wait, "wait", GIVES(DONE), ARG(SPAN)) {
   X(workflow_hotfix) X(workflow_transfer) X(outbox_list) X(outbox_change)    \
   X(deploy) X(load) X(health) X(executor_list) X(backup) X(find) X(check)    \
   X(backup_bytes) X(restore) X(restore_bytes)                                \
+  X(breakpoint_change) X(breakpoint_list)                                    \
   X(tick) X(stats) X(problems) X(tick_instance) X(next_due) X(busy)          \
   X(wait) X(save) X(fd) X(export) X(import) X(prune)
 /* clang-format on */

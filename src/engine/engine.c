@@ -20,6 +20,7 @@
 #include "enter/enter.h"
 #include "work/aside.h"
 #include "work/await.h"
+#include "work/breaks.h"
 #include "work/budget.h"
 #include "work/claim.h"
 #include "work/commit.h"
@@ -277,6 +278,7 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_buf_deinit(&e->base);
   for (int i = 0; i < PAWL_MAX_SUBMITTED; i++)
     pawl_release(&alloc, e->sent[i].list, sizeof *e->sent[i].list * slots);
+  pawl_breaks_forget(e);
   pawl_offers_forget(e);
   pawl_release(&e->alloc, e->offers,
                sizeof *e->offers * (size_t)e->offers_cap);

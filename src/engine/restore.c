@@ -9,6 +9,7 @@
 #include "versions/versions.h"
 #include "work/aside.h"
 #include "work/await.h"
+#include "work/breaks.h"
 #include "work/claim.h"
 #include "work/commit.h"
 #include "work/offers.h"
@@ -25,6 +26,7 @@ static pawl_code give_all_back(pawl_engine *e, pawl_error *err) {
 static void look_anew(pawl_engine *e) {
   e->quiet = 0;
   e->woken = 1;
+  pawl_breaks_forget(e);
   pawl_offers_forget(e);
   e->fresh_ready = e->suspect_ready = 0;
   e->look_mono_us = e->relook_mono_us = 0;

@@ -236,7 +236,7 @@ static void begin(pawl_decision *d) {
 
   if (has_wrong_input(d)) return;
   k = first_token(d);
-  if (k < 0) return;
+  if (k < 0 || pawl_halts(d, k)) return;
   if (d->def->nodes[d->def->start].kind == PAWL_KIND_STEP)
     pawl_step_enter(d, k, d->def->start);
   else
@@ -295,6 +295,7 @@ static void run_tokens(pawl_decision *d) {
     if ((node && node->transactional) != (d->turn == PAWL_TURN_UNIT)) continue;
     /* its time may have come since its place was looked for */
     if (!d->may_wait && wants_place(d, k)) continue;
+    if (pawl_halts(d, k)) continue;
     run_token(d, k);
     pawl_joins_race(d);
     pawl_conditions_look(d, first < PAWL_NEVER ? first : 0);

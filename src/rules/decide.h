@@ -19,6 +19,9 @@
 
 #include "decision.h"
 
+/* The letter that says: breakpoints have changed. */
+#define PAWL_HEED "heed"
+
 /* ---- deciding ---- */
 
 /* What stands next, beside the handlers that wait. 1: it leaves a plan. 0: some

@@ -53,6 +53,15 @@ typedef struct pawl_question {
 
 typedef struct pawl_letter pawl_letter;
 
+/* A breakpoint that holds a token: who has set it and why, each may be empty,
+ * and from when on it is none. */
+typedef struct pawl_stop {
+  pawl_str by, reason;
+  int64_t until_us;
+  int failed; /* its condition has: so it holds */
+} pawl_stop;
+#define PAWL_HALT_US (3600 * PAWL_SECOND) /* where nobody says for how long */
+
 /* What a decision asks of the world. */
 struct pawl_world {
   void *ud;
@@ -64,6 +73,7 @@ struct pawl_world {
   int64_t max_bytes; /* of an instance's variables */
   int recoveries;    /* takeovers before it is suspended */
   int unknown_fail;  /* what nobody knows fails, rather than waits */
+  int breaks;        /* breakpoints that are set, of whatever workflow */
   int64_t (*now)(void *ud);
   double (*random)(void *ud); /* 0 <= it < 1 */
   /* The same text, kept as long as the world: names of nodes and branches come
@@ -84,6 +94,11 @@ struct pawl_world {
    * it, or it has expired. */
   pawl_code (*claim)(void *ud, pawl_decision *d, const pawl_letter *l,
                      pawl_str id, int *taken, pawl_error *err);
+  /* Does a breakpoint hold the token before that node? Asked while `breaks` is
+   * not 0. `stop` NULL: is there one at all, whatever its condition? Else err
+   * says why that has failed. */
+  int (*stops)(void *ud, pawl_decision *d, const pawl_token *t,
+               const pawl_node *node, pawl_stop *stop, pawl_error *err);
   /* A step has ended, however. */
   void (*stepped)(void *ud, const pawl_decision *d, int32_t token,
                   pawl_node *node);

@@ -20,29 +20,29 @@ static const struct {
 #undef MEMBER
 };
 
-_Static_assert(PAWL_NDETAILS <= 32, "a set of members is 32 bits");
+_Static_assert(PAWL_NDETAILS <= 64, "a set of members is 64 bits");
 
 const pawl_detail pawl_detail_none;
 
-static void *value_of(pawl_detail *d, unsigned i) {
+static void *value_of(pawl_detail *d, size_t i) {
   return (char *)d + members[i].offset;
 }
-static int64_t *number_of(pawl_detail *d, unsigned i) {
+static int64_t *number_of(pawl_detail *d, size_t i) {
   return value_of(d, i);
 }
-static pawl_buf *text_of(pawl_detail *d, unsigned i) {
+static pawl_buf *text_of(pawl_detail *d, size_t i) {
   return value_of(d, i);
 }
-static int is_number(unsigned i) {
+static int is_number(size_t i) {
   return members[i].kind == IS_NUMBER || members[i].kind == IS_FLAG;
 }
-static int is_text(unsigned i) {
+static int is_text(size_t i) {
   return members[i].kind == IS_TEXT || members[i].kind == IS_JSON;
 }
 
 /* Those of a set, in order. */
-#define EACH_OF(i, set)                                        \
-  for (unsigned i = 0, left_ = (set); left_; i++, left_ >>= 1) \
+#define EACH_OF(i, set)                                            \
+  for (pawl_details i = 0, left_ = (set); left_; i++, left_ >>= 1) \
     if (left_ & 1)
 
 /* ---- one member ---- */
@@ -53,7 +53,7 @@ static pawl_detail *detail_new(pawl_token *t) {
     t->failed = 1;
     return NULL;
   }
-  for (unsigned i = 0; i < PAWL_NDETAILS; i++)
+  for (size_t i = 0; i < PAWL_NDETAILS; i++)
     if (is_text(i)) text_of(t->detail, i)->alloc = t->data.alloc;
   t->detail->text.alloc = t->data.alloc;
   return t->detail;
@@ -61,7 +61,7 @@ static pawl_detail *detail_new(pawl_token *t) {
 
 pawl_detail *pawl_detail_with(pawl_token *t, pawl_detail_name m) {
   pawl_detail *own = t->detail ? t->detail : detail_new(t);
-  if (own) own->has |= 1u << m;
+  if (own) own->has |= (pawl_details)1 << m;
   return own;
 }
 
@@ -72,8 +72,8 @@ void pawl_detail_set(pawl_token *t, pawl_detail_name m, int64_t n) {
   t->changed = 1;
 }
 
-static void put(pawl_token *t, unsigned i, pawl_str text) {
-  pawl_detail *own = pawl_detail_with(t, i);
+static void put(pawl_token *t, size_t i, pawl_str text) {
+  pawl_detail *own = pawl_detail_with(t, (pawl_detail_name)i);
   assert(is_text(i));
   if (!own) return;
   pawl_buf_set(text_of(own, i), text);
@@ -85,8 +85,8 @@ void pawl_detail_put(pawl_token *t, pawl_detail_name m, pawl_str text) {
   t->changed = 1;
 }
 
-static void drop(pawl_detail *d, unsigned i) {
-  d->has &= ~(1u << i);
+static void drop(pawl_detail *d, size_t i) {
+  d->has &= ~((pawl_details)1 << i);
   if (is_number(i))
     *number_of(d, i) = 0; /* Z1 */
   else if (is_text(i))
@@ -132,29 +132,30 @@ static void copy_levels(pawl_token *t, const pawl_levels *from) {
 
 /* ---- as a whole ---- */
 
-void pawl_detail_keep(pawl_token *t, unsigned set) {
+void pawl_detail_keep(pawl_token *t, pawl_details set) {
   if (!t->detail) return;
   EACH_OF(i, t->detail->has & ~set) drop(t->detail, i);
 }
 
-void pawl_detail_copy(pawl_token *t, const pawl_token *from, unsigned set) {
+void pawl_detail_copy(pawl_token *t, const pawl_token *from,
+                      pawl_details set) {
   pawl_detail *own;
 
   if (!from->detail) return;
   EACH_OF(i, from->detail->has & set) {
     if (is_text(i)) {
-      put(t, (int)i, pawl_buf_str(text_of(from->detail, i)));
+      put(t, i, pawl_buf_str(text_of(from->detail, i)));
     } else if (members[i].kind == IS_LEVELS) {
       copy_levels(t, &from->detail->up);
     } else {
-      own = pawl_detail_with(t, i);
+      own = pawl_detail_with(t, (pawl_detail_name)i);
       if (own) *number_of(own, i) = *number_of(from->detail, i);
     }
   }
 }
 
 int pawl_detail_same(const pawl_token *a, const pawl_token *b) {
-  unsigned has = pawl_detail_of(a)->has;
+  const pawl_details has = pawl_detail_of(a)->has;
   if (has != pawl_detail_of(b)->has) return 0;
   return !has || pawl_str_eq(pawl_buf_str(pawl_detail_text(a)),
                              pawl_buf_str(pawl_detail_text(b)));
@@ -164,7 +165,7 @@ void pawl_detail_free(pawl_token *t) {
   pawl_detail *d = t->detail;
 
   if (!d) return;
-  for (unsigned i = 0; i < PAWL_NDETAILS; i++)
+  for (size_t i = 0; i < PAWL_NDETAILS; i++)
     if (is_text(i)) pawl_buf_deinit(text_of(d, i));
   for (int i = 0; i < d->up.cap; i++) pawl_buf_deinit(&d->up.at[i].data);
   pawl_release(t->data.alloc, d->up.at, sizeof *d->up.at * (size_t)d->up.cap);
@@ -186,9 +187,9 @@ static void read_levels(const pawl_world *w, pawl_str list, pawl_token *t) {
   }
 }
 
-static void read_member(const pawl_world *w, unsigned i, pawl_str value,
+static void read_member(const pawl_world *w, size_t i, pawl_str value,
                         pawl_token *t) {
-  pawl_detail *own = pawl_detail_with(t, i);
+  pawl_detail *own = pawl_detail_with(t, (pawl_detail_name)i);
 
   if (!own) return;
   switch (members[i].kind) {
@@ -214,7 +215,7 @@ static void read_member(const pawl_world *w, unsigned i, pawl_str value,
 int pawl_detail_read(const pawl_world *w, pawl_str json, pawl_token *t) {
   assert(!pawl_detail_of(t)->has);
   for (pawl_json_iter it = {0}; json.len && pawl_json_walk(json, &it);)
-    for (unsigned i = 0; i < PAWL_NDETAILS; i++)
+    for (size_t i = 0; i < PAWL_NDETAILS; i++)
       if (pawl_str_eq(it.key, members[i].name)) read_member(w, i, it.value, t);
   return !t->failed;
 }
@@ -234,7 +235,7 @@ static void write_level(const pawl_level *level, pawl_buf *b) {
   pawl_buf_addc(b, '}');
 }
 
-static void write_member(pawl_detail *d, unsigned i, pawl_buf *b) {
+static void write_member(pawl_detail *d, size_t i, pawl_buf *b) {
   switch (members[i].kind) {
     case IS_NUMBER:
       pawl_buf_addi(b, *number_of(d, i));
@@ -270,7 +271,7 @@ const pawl_buf *pawl_detail_text(const pawl_token *t) {
     pawl_buf_addc(b, '"');
     pawl_buf_adds(b, members[i].name);
     pawl_buf_addz(b, "\":");
-    write_member(t->detail, (int)i, b);
+    write_member(t->detail, i, b);
   }
   if (b->len) pawl_buf_addc(b, '}');
   return b;

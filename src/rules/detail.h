@@ -72,7 +72,12 @@
   X(JSON, error, 1, 1)   /* where a failure has led: what that was, as         \
                             ctx.error has it; caught.c */                    \
   X(FLAG, mail, 0, 0)    /* its inbox holds events that its workflow has no  \
-                            use for */
+                            use for */                                       \
+  X(JSON, halted, 0, 0)  /* it stands at a breakpoint: {"by","since", ...};  \
+                            see breakpoint.c */                              \
+  X(NUMBER, freed, 0, 0) /* the attempt into which it was let go on from     \
+                            there */                                         \
+  X(JSON, stepping, 1, 1) /* it halts before its next node: {"by","lasts"} */
 /* clang-format on */
 
 typedef enum pawl_detail_name {
@@ -83,19 +88,21 @@ typedef enum pawl_detail_name {
 } pawl_detail_name;
 
 /* Sets of members: a bit for each. */
+typedef uint64_t pawl_details;
+#define PAWL_DETAIL_BIT(name) ((pawl_details)1 << PAWL_DETAIL_##name)
 #define PAWL_DETAIL_STAY(kind, name, stays, passed) \
-  | (unsigned)(stays) << PAWL_DETAIL_##name
+  | (pawl_details)(stays) << PAWL_DETAIL_##name
 #define PAWL_DETAIL_PASS(kind, name, stays, passed) \
-  | (unsigned)(passed) << PAWL_DETAIL_##name
-#define PAWL_DETAIL_STAYS (0u PAWL_DETAILS(PAWL_DETAIL_STAY))
-#define PAWL_DETAIL_PASSED (0u PAWL_DETAILS(PAWL_DETAIL_PASS))
-#define PAWL_DETAIL_ALL (~0u)
+  | (pawl_details)(passed) << PAWL_DETAIL_##name
+#define PAWL_DETAIL_STAYS ((pawl_details)0 PAWL_DETAILS(PAWL_DETAIL_STAY))
+#define PAWL_DETAIL_PASSED ((pawl_details)0 PAWL_DETAILS(PAWL_DETAIL_PASS))
+#define PAWL_DETAIL_ALL (~(pawl_details)0)
 /* Those that end with a visit, also where a token is led through several nodes
  * at once and keeps all else. */
-#define PAWL_DETAIL_OF_VISIT                            \
-  (1u << PAWL_DETAIL_passed | 1u << PAWL_DETAIL_host |  \
-   1u << PAWL_DETAIL_limit | 1u << PAWL_DETAIL_within | \
-   1u << PAWL_DETAIL_asks)
+#define PAWL_DETAIL_OF_VISIT                                                  \
+  (PAWL_DETAIL_BIT(passed) | PAWL_DETAIL_BIT(host) | PAWL_DETAIL_BIT(limit) | \
+   PAWL_DETAIL_BIT(within) | PAWL_DETAIL_BIT(asks) |                          \
+   PAWL_DETAIL_BIT(halted) | PAWL_DETAIL_BIT(freed))
 
 /* The surroundings that a join restores, outermost first. */
 typedef struct pawl_level {
@@ -108,7 +115,7 @@ typedef struct pawl_levels {
 } pawl_levels;
 
 typedef struct pawl_detail {
-  unsigned has; /* the set of those that are there */
+  pawl_details has; /* the set of those that are there */
 #define PAWL_DETAIL_NUMBER(name) int64_t name;
 #define PAWL_DETAIL_FLAG(name) int64_t name;
 #define PAWL_DETAIL_TEXT(name) pawl_buf name;
@@ -139,9 +146,9 @@ void pawl_detail_level(pawl_token *t, const char *fork, const char *branch,
 /* ---- as a whole ---- */
 
 /* Takes out all but those of a set. */
-void pawl_detail_keep(pawl_token *t, unsigned set);
+void pawl_detail_keep(pawl_token *t, pawl_details set);
 /* Those of a set that the other token has. */
-void pawl_detail_copy(pawl_token *t, const pawl_token *from, unsigned set);
+void pawl_detail_copy(pawl_token *t, const pawl_token *from, pawl_details set);
 int pawl_detail_same(const pawl_token *a, const pawl_token *b);
 void pawl_detail_free(pawl_token *t);
 

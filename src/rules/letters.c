@@ -324,6 +324,7 @@ static void retry(pawl_decision *d, const pawl_letter *l) {
   for (int k = 0; k < p->state.tokens.n; k++) {
     pawl_token *t = pawl_tok(d, k);
     if (!wanted(t, l) || t->state != PAWL_TOKEN_ACTIVE) continue;
+    if (pawl_detail_of(t)->halted.len) continue; /* it has not failed */
     t->attempt = 0;
     pawl_detail_drop(t, PAWL_DETAIL_passed);
     t->due_us = 0;
@@ -353,7 +354,7 @@ static int is_boundary(const pawl_decision *d, const char *node) {
 /* The token stands, active, at the node, and has not entered it. */
 static void place(pawl_decision *d, int k, const char *node) {
   pawl_detail_keep(pawl_tok(d, k),
-                   1u << PAWL_DETAIL_up | 1u << PAWL_DETAIL_guarded);
+                   PAWL_DETAIL_BIT(up) | PAWL_DETAIL_BIT(guarded));
   pawl_arrive(d, k, node);
 }
 
@@ -574,7 +575,7 @@ static int is_for_away(pawl_decision *d, const pawl_letter *l) {
   return 1;
 }
 
-/* ---- variables, times, versions ---- */
+/* ---- variables, times ---- */
 
 static void edit(pawl_decision *d, const pawl_letter *l) {
   pawl_buf delta = {.alloc = d->alloc}, vars = {.alloc = d->alloc};
@@ -679,6 +680,66 @@ static void wake(pawl_decision *d, const pawl_letter *l) {
   }
   if (n) record(d, l, "woken");
 }
+
+/* ---- breakpoints ---- */
+
+/* One that has halted, or, `steps`, that will before its next node. */
+static int stands(pawl_decision *d, int k, const pawl_letter *l, int steps) {
+  const pawl_token *t = pawl_tok(d, k);
+  const pawl_detail *own = pawl_detail_of(t);
+
+  return wanted(t, l) && t->node && names_node(d, l, t->node) &&
+         (own->halted.len || (steps && own->stepping.len));
+}
+
+static int count_standing(pawl_decision *d, const pawl_letter *l, int steps) {
+  int n = 0;
+
+  for (int k = 0; k < d->plan.state.tokens.n; k++) n += stands(d, k, l, steps);
+  return n;
+}
+
+/* Asked twice, it goes on once: it stands there no more. */
+static void go_on(pawl_decision *d, const pawl_letter *l) {
+  if (!count_standing(d, l, 1)) {
+    refuse(d, l, "it does not stand at a breakpoint");
+    return;
+  }
+  pawl_record *r = record(d, l, "continued");
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    if (!stands(d, k, l, 1)) continue;
+    if (r->path.len) pawl_buf_addz(&r->path, ", ");
+    pawl_buf_addz(&r->path, pawl_tok(d, k)->node);
+    pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_stepping);
+    if (pawl_detail_of(pawl_tok(d, k))->halted.len) pawl_break_free(d, k);
+  }
+}
+
+static void step(pawl_decision *d, const pawl_letter *l) {
+  const int n = count_standing(d, l, 0);
+
+  if (n != 1) {
+    refuse(d, l,
+           n ? "several tokens stand at breakpoints: say which"
+             : "it does not stand at a breakpoint");
+    return;
+  }
+  pawl_record *r = record(d, l, "stepped");
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    if (!stands(d, k, l, 0)) continue;
+    pawl_buf_addz(&r->path, pawl_tok(d, k)->node);
+    pawl_break_step(d, k, pawl_buf_str(&l->by),
+                    number_of(l, "lasts_us", PAWL_HALT_US));
+    return;
+  }
+}
+
+/* The breakpoints have changed: whoever holds it has looked at them by now. */
+static void heed(pawl_decision *d, const pawl_letter *l) {
+  (void)d, (void)l;
+}
+
+/* ---- versions ---- */
 
 /* {"from":1,"to":2,"map":{...}}, by which undoing finds the nodes of before. */
 static void tell_transfer(pawl_decision *d, const pawl_crossing *c,
@@ -817,6 +878,9 @@ static const struct {
     {"move", move, 0},
     {"edit", edit, 0},
     {"wake", wake, 0},
+    {"continue", go_on, 0},
+    {"step", step, 0},
+    {PAWL_HEED, heed, 0},
     {"transfer", transfer, 1},
     {"note", note, 1},
     {"delete", delete, 1},
@@ -911,7 +975,7 @@ int pawl_letters_ask_nothing(const pawl_decision *d) {
   for (int i = 0; i < d->nletters; i++) {
     const pawl_letter *l = &d->letters[i];
     if (!pawl_letter_is(l, "event") && !pawl_letter_is(l, "task") &&
-        !pawl_letter_is(l, "child"))
+        !pawl_letter_is(l, "child") && !pawl_letter_is(l, PAWL_HEED))
       return 0;
   }
   return 1;

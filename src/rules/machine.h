@@ -11,6 +11,7 @@
  *   children.c    what it says to its children and its parent
  *   kinds/        what happens at each kind of node
  *   inside.c      which tokens are inside a fork
+ *   breakpoint.c  nodes before which a token halts
  *   order.c       who came first, when several things are found at once
  *   cancel_on.c   events that cancel the instance
  *   merge.c       what was changed beside a handler that waited
@@ -227,6 +228,31 @@ void pawl_boundary_interrupt(pawl_decision *d, int k);
 int pawl_boundary_lane(pawl_decision *d, int k);
 /* Behind pawl_stopped_restore. */
 void pawl_boundaries_restore(pawl_decision *d);
+
+/* ---- breakpoint.c ---- */
+
+/* Token k has come to the node: is that to be entered by itself, because it may
+ * halt before it? */
+int pawl_break_cuts(pawl_decision *d, int k, const pawl_node *node);
+/* Token k, which is due, is about to run: does it halt, or (its time is over)
+ * go on with the next look? */
+int pawl_break_halts(pawl_decision *d, int k);
+/* What has halted goes on; the same for one node: it halts before the next, for
+ * so long. */
+void pawl_break_free(pawl_decision *d, int k);
+void pawl_break_step(pawl_decision *d, int k, pawl_str by, int64_t lasts_us);
+/* V7: both are asked for by these. */
+static inline int pawl_break_may(const pawl_decision *d, const pawl_token *t) {
+  return d->world->breaks ||
+         (pawl_detail_of(t)->has &
+          (PAWL_DETAIL_BIT(halted) | PAWL_DETAIL_BIT(stepping)));
+}
+static inline int pawl_cuts(pawl_decision *d, int k, const pawl_node *node) {
+  return pawl_break_may(d, pawl_tok(d, k)) && pawl_break_cuts(d, k, node);
+}
+static inline int pawl_halts(pawl_decision *d, int k) {
+  return pawl_break_may(d, pawl_tok(d, k)) && pawl_break_halts(d, k);
+}
 
 /* ---- join.c ---- */
 

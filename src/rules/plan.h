@@ -36,7 +36,8 @@
   X(undone) X(undo_failed) X(compensated) X(cancelled) X(killed)          \
   X(suspended) X(resumed) X(shifted) X(retried) X(restarted) X(moved)     \
   X(changed) X(woken) X(transferred) X(note) X(deletion) X(deleted)       \
-  X(undeleted) X(purged) X(carried) X(reclaimed) X(arrived) X(trimmed)
+  X(undeleted) X(purged) X(carried) X(reclaimed) X(arrived) X(trimmed)    \
+  X(halted) X(continued) X(stepped)
 /* clang-format on */
 enum {
 #define PAWL_RECORD_COUNT(name) +1

@@ -56,6 +56,7 @@ static pawl_code go(pawl_decision *d, int k, int to, int arrived,
     if (!arrived) {
       pawl_arrive(d, k, node->name);
       tell_way(path, node);
+      if (pawl_cuts(d, k, node)) return PAWL_OK; /* V4 */
     }
     if (hops == MAX_HOPS) {
       d->result->no_retry = 1;

@@ -63,8 +63,9 @@ static void read_json(pawl_str token, const char *name, pawl_buf *out) {
 
 static void enter_again(pawl_decision *d, int k) {
   pawl_token *t = pawl_tok(d, k);
-  pawl_detail_keep(t, (PAWL_DETAIL_STAYS & ~(1u << PAWL_DETAIL_guarded)) |
-                          1u << PAWL_DETAIL_host);
+  pawl_detail_keep(t, (PAWL_DETAIL_STAYS & ~PAWL_DETAIL_BIT(guarded) &
+                       ~PAWL_DETAIL_BIT(stepping)) |
+                          PAWL_DETAIL_BIT(host));
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = t->entered_us = 0;
   t->visit = ++d->plan.state.visit;

@@ -35,6 +35,7 @@ filters.options = {
       .. "or stopped; may be given again" },
   { long = "leased", help = "that a worker holds: that execute now, whatever "
     .. "their status" },
+  { long = "halted", help = "that have halted at a breakpoint" },
   { long = "attr", arg = "NAME=VALUE", many = true,
     help = "with this attribute; also < <= > >=, 'NAME=a*' for one that "
       .. "begins so, and @2026-01-31 for a date. NAME:=TEXT is text. The "

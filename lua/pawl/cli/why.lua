@@ -54,6 +54,11 @@ function waits.retry(data, w)
     err and ": " .. err or "")
 end
 
+function waits.breakpoint(data, w)
+  return ("halted at a breakpoint%s; goes on %s"):format(
+    w.by and " by " .. w.by or "", span(data, w["until"]))
+end
+
 function waits.siblings(_, w)
   if not w.expect then return "join" end
   return w.expect == 0 and ("join: %d here"):format(w.arrived)

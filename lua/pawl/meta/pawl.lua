@@ -292,7 +292,7 @@ function pawl.doctor(url, options) end
 ---@field trace? string     Lua traceback
 
 --- Seconds, or words like "2h" and "30d".
----@alias pawl.Duration number|string
+---@alias number|string number|string
 
 --- Seconds since 1970, or a time as the engine tells it.
 ---@alias pawl.Time number|string|pawl.Typed
@@ -388,6 +388,7 @@ function Transaction:query(sql, ...) end
 ---                            "completed_with_errors", "stopped"
 ---@field leased? boolean      does an executor hold it? It executes, then,
 ---                            whatever its status
+---@field halted? boolean      does it stand at a breakpoint?
 ---@field due_before? pawl.Time  to be looked at before then
 ---@field deadline_before? pawl.Time
 ---@field attributes? table<string, pawl.Condition>  by their names
@@ -667,12 +668,12 @@ function Transaction:query(sql, ...) end
 ---@class pawl.RelayOptions
 ---@field publish pawl.Publish
 ---@field how? "table"|"json"       what it is given: a table, or the text
----@field budget? pawl.Duration     how long; until nothing is due
+---@field budget? number|string     how long; until nothing is due
 ---@field max_attempts? integer     then it is set aside; 20
----@field lease? pawl.Duration      30 s; longer than one event takes
+---@field lease? number|string      30 s; longer than one event takes
 ---@field batch? integer            instances at one time; 64
----@field base? pawl.Duration       the pause after a first failure; 1 s
----@field cap? pawl.Duration        the longest; 5 minutes
+---@field base? number|string       the pause after a first failure; 1 s
+---@field cap? number|string        the longest; 5 minutes
 ---@field source? string            how `source` begins; "/pawl/"
 ---@field finish? boolean           only what is under way is asked for
 ---@field rate? integer             attempts a second at most; else all at once
@@ -695,6 +696,41 @@ function Transaction:query(sql, ...) end
 ---@field type? string
 ---@field emitted_before? pawl.Time
 ---@field limit? integer     10,000
+
+---@class pawl.BreakpointQuery
+---@field workflow? string
+---@field node? string
+---@field tenant? string
+
+--- Before that node tokens halt.
+---@class pawl.Breakpoint
+---@field workflow string
+---@field node string
+---@field when? string       only where this is true: an expression in Lua
+---@field tenant? string     of whose instances; nil: of all
+---@field by? string
+---@field reason? string
+---@field set string
+---@field expires string     from then on it is none any more
+
+---@class pawl.BreakpointOptions
+---@field workflow string
+---@field node string
+---@field when? string       an expression over vars, input, key and attempt;
+---                          where it fails a token halts, and says so
+---@field lasts? number|string  1 hour
+---@field version? integer   whose graph has the node; default: the newest
+---@field tenant? string     of that one's instances alone
+---@field by? string
+---@field reason? string
+
+---@class pawl.BreakpointRemoval
+---@field workflow? string
+---@field node? string       nil: all of the workflow
+---@field tenant? string
+---@field all? boolean       of all workflows
+---@field by? string
+---@field reason? string
 
 ---@class pawl.ExecutorQuery
 ---@field group? string
@@ -838,6 +874,7 @@ function Transaction:query(sql, ...) end
 ---@field workflows pawl.Workflows  what is registered
 ---@field outbox pawl.Outbox        what is to be published
 ---@field executors pawl.Executors  who may hold instances
+---@field breakpoints pawl.Breakpoints  before which nodes tokens halt
 local Engine = {}
 
 --- engine.tasks
@@ -851,6 +888,30 @@ local Workflows = {}
 --- engine.outbox
 ---@class pawl.Outbox
 local Outbox = {}
+
+--- engine.breakpoints
+---@class pawl.Breakpoints
+local Breakpoints = {}
+
+--- Those that are set. What has halted is engine:list { halted = true }.
+---@param query? pawl.BreakpointQuery
+---@param how? "table"|"json"
+---@return pawl.Breakpoint[]? breakpoints
+---@return pawl.Error? err
+function Breakpoints:list(query, how) end
+
+--- A token that comes to that node, in whatever version, halts before it
+--- begins. One that is there is set anew.
+---@param options pawl.BreakpointOptions
+---@return { workflow: string, node: string, expires: string }? info
+---@return pawl.Error? err
+function Breakpoints:set(options) end
+
+--- What has halted there goes on.
+---@param options pawl.BreakpointRemoval
+---@return { removed: integer, continued: integer }? info
+---@return pawl.Error? err  "notfound"
+function Breakpoints:remove(options) end
 
 --- engine.executors
 ---@class pawl.Executors
@@ -1001,14 +1062,14 @@ function Engine:get(id, how) end
 --- with, or that it was cancelled; with code "timeout" it goes on, and may be
 --- asked again.
 ---@param id string
----@param options? { timeout?: pawl.Duration }  none: without an end
+---@param options? { timeout?: number|string }  none: without an end
 ---@return any? output
 ---@return pawl.Error? err
 ---@return pawl.Outcome? outcome  once it has ended
 function Engine:result(id, options) end
 
 ---@class pawl.AskOptions
----@field timeout? pawl.Duration  how long it waits; none: without an end
+---@field timeout? number|string  how long it waits; none: without an end
 ---@field event? string  the event's id: asked again with it, it is not sent again
 ---                      and has the same answer
 ---@field by? string     who asks
@@ -1614,6 +1675,28 @@ function Engine:edit(id, options) end
 ---@return true? ok
 ---@return boolean|pawl.Error done
 function Engine:wake(id, options) end
+
+---@class pawl.ContinueOptions: pawl.ChangeOptions
+---@field nodes? string|string[]  only what has halted there
+---@field node? string
+---@field token? integer
+
+--- What has halted at a breakpoint goes on; one that steps does so no more.
+---@param id string
+---@param options? pawl.ContinueOptions
+---@return true? ok
+---@return boolean|pawl.Error done
+function Engine:continue(id, options) end
+
+---@class pawl.StepOptions: pawl.ContinueOptions
+---@field lasts? number|string  it halts before the next node for so long; 1 hour
+
+--- The one token that has halted runs its node and halts before the next.
+---@param id string
+---@param options? pawl.StepOptions
+---@return true? ok
+---@return boolean|pawl.Error done  "conflict": several have; say which
+function Engine:step(id, options) end
 
 ---@class pawl.NoteOptions
 ---@field by? string

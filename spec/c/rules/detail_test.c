@@ -14,8 +14,8 @@ static void fill(pawl_token *t) {
   PAWL_DETAILS(FILL)
 }
 
-static unsigned all_there(void) {
-  return (unsigned)((UINT64_C(1) << PAWL_NDETAILS) - 1);
+static pawl_details all_there(void) {
+  return ((pawl_details)1 << PAWL_NDETAILS) - 1;
 }
 
 static void it_is_read_as_it_was_written(void) {

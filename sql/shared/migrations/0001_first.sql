@@ -31,8 +31,8 @@ create table pawl.meta (
   key text primary key,
   value text not null
 );
-comment on table pawl.meta is 'facts of the store itself: shards';
-comment on column pawl.meta.key is 'which fact: shards';
+comment on table pawl.meta is 'facts of the store itself: shards, and how often its breakpoints have changed';
+comment on column pawl.meta.key is 'which fact: shards, breakpoints';
 comment on column pawl.meta.value is 'the fact, as text';
 
 -- Drawn as the store is made; its copies have them, too. Readers need none.
@@ -1442,6 +1442,32 @@ comment on column pawl.suspension.is_prefix is 'all whose codes begin so';
 comment on column pawl.suspension.reason is 'why';
 comment on column pawl.suspension.by is 'who did it';
 comment on column pawl.suspension.suspended_at is 'when';
+
+-- Nodes where tokens halt. How often they have changed is a fact of the store
+-- (`meta`), which every claim looks at.
+create table pawl.breakpoint (
+  workflow text not null,
+  node text not null,
+  tenant text not null,
+  condition text,
+  by text,
+  reason text,
+  set_at timestamptz not null,
+  expires_at timestamptz not null,
+  primary key (workflow, node, tenant)
+);
+comment on table pawl.breakpoint is
+  'nodes before which tokens halt until somebody lets them go on';
+comment on column pawl.breakpoint.node is 'before which node';
+comment on column pawl.breakpoint.tenant is
+  'of whose instances; empty: of all';
+comment on column pawl.breakpoint.condition is
+  'when: an expression in Lua; null: always';
+comment on column pawl.breakpoint.by is 'who set it';
+comment on column pawl.breakpoint.reason is 'why';
+comment on column pawl.breakpoint.set_at is 'when it was set';
+comment on column pawl.breakpoint.expires_at is
+  'from when on it is none any more';
 
 -- What limited workflows have done in a minute, where they have a quota. Each
 -- executor has rows of its own: neighbours do not wait for each other.

@@ -8,6 +8,7 @@
  *   pace.c     how much of that at once, and how much of the time, see pace.h
  *   transfer.c from one version of a workflow to another, see crossing.h
  *   workflows.c   whole workflows: suspended, active
+ *   breakpoint.c  nodes before which tokens halt
  *   outbox.c   what waits to be published
  *   tasks.c    a task of a person, see common/task.h
  *
@@ -246,8 +247,10 @@ pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_filer *file,
 pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, pawl_filer *file,
                            int64_t most_us, pawl_error *err);
 
-/* ---- outbox.c, tasks.c, transfer.c, workflows.c ---- */
+/* ---- breakpoint.c, outbox.c, tasks.c, transfer.c, workflows.c ---- */
 
+pawl_code pawl_engine_breakpoint_change(pawl_engine *e, pawl_str change,
+                                        pawl_buf *out, pawl_error *err);
 pawl_code pawl_engine_outbox_change(pawl_engine *e, pawl_str change,
                                     pawl_buf *out, pawl_error *err);
 pawl_code pawl_act_task(pawl_engine *e, const pawl_id *id, pawl_str action,

@@ -47,14 +47,17 @@ enum {
   CARRY = 32768,
   RECLAIM = 65536,
   ARCHIVE = 131072,
-  UNARCHIVE = 262144
+  UNARCHIVE = 262144,
+  CONTINUE = 524288,
+  STEP = 1048576
 };
 
 /* In the order of their bits. */
 static const char *const change_kinds[] = {
-    "cancel", "kill",  "wake",    "suspend",  "resume",   "retry",  "restart",
-    "move",   "edit",  "shift",   "transfer", "note",     "delete", "undelete",
-    "purge",  "carry", "reclaim", "archive",  "unarchive"};
+    "cancel",    "kill",     "wake",  "suspend", "resume",   "retry",
+    "restart",   "move",     "edit",  "shift",   "transfer", "note",
+    "delete",    "undelete", "purge", "carry",   "reclaim",  "archive",
+    "unarchive", "continue", "step"};
 
 static const char *const sources[] = {"user", "event", "system"};
 
@@ -65,7 +68,7 @@ typedef struct change {
   int which, source, force, dry_run;
   /* as JSON; at NULL: not given */
   pawl_str reason, cancel, compensate, event_id, nodes, at_us, shift, token,
-      from, to, seq, set, unset, for_us, to_version, map, variables,
+      from, to, seq, lasts_us, set, unset, for_us, to_version, map, variables,
       if_commits, text, data, keep_attributes;
   unsigned kind;
   const char *kind_name;
@@ -87,10 +90,11 @@ static const pawl_option change_rows[] = {
     {TOLD(cancel, BOOL), .kinds = DELETE},
     {TOLD(compensate, BOOL), .kinds = CANCEL | DELETE},
     {TOLD(event_id, TEXT), .high = PAWL_MAX_EVENT_ID, .kinds = CANCEL},
-    {TOLD(nodes, LIST), .low = 1, .kinds = WAKE},
+    {TOLD(nodes, LIST), .low = 1, .kinds = WAKE | CONTINUE | STEP},
     {TOLD(at_us, TIME), .kinds = WAKE},
     {TOLD(shift, BOOL), .kinds = RESUME},
-    {TOLD(token, INT), .low = 1, .kinds = RETRY | MOVE},
+    {TOLD(token, INT), .low = 1, .kinds = RETRY | MOVE | CONTINUE | STEP},
+    {TOLD(lasts_us, SPAN), .low = 1, .kinds = STEP},
     {TOLD(from, TEXT), .kinds = RESTART, .needed = RESTART},
     {TOLD(to, TEXT), .kinds = MOVE, .needed = MOVE},
     {TOLD(seq, INT), .low = 1, .kinds = RESTART},
@@ -676,13 +680,17 @@ static pawl_code check_graph(pawl_engine *e, const change *c, const subject *s,
   int own = 0;
   pawl_code rc = PAWL_OK;
 
-  if (!(c->kind & (WAKE | RETRY | RESTART | MOVE | TRANSFER))) return PAWL_OK;
+  if (!(c->kind &
+        (WAKE | RETRY | RESTART | MOVE | TRANSFER | CONTINUE | STEP)))
+    return PAWL_OK;
   TRY(pawl_places_load(e, s->shard, &s->id, 1, &places, err));
   if (c->kind == TRANSFER)
     TRY(pawl_places_stopped(&e->world, &s->id, s->row.stopped, &places, err));
   if (!pawl_status_has_ended(s->status)) TRY(check_token(c, s, &places, err));
   TRY(check_undo(e, c, s, err));
-  if (c->kind == RETRY || (c->kind == WAKE && !c->nodes.at)) goto out;
+  if (c->kind == RETRY ||
+      ((c->kind & (WAKE | CONTINUE | STEP)) && !c->nodes.at))
+    goto out;
   TRY(pawl_graph_find(e, s->row.workflow.at, s->row.version, &def, &own, err));
   TRY(check_nodes(e, c, def, err));
   if (c->kind == RESTART) TRY(check_restart(e, c, def, err));

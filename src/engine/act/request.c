@@ -298,6 +298,8 @@ static const struct {
     {"move", "moved"},
     {"edit", "changed"},
     {"wake", "woken"},
+    {"continue", "continued"},
+    {"step", "stepped"},
     {"transfer", "transferred"},
     {"note", "note"},
     {"delete", "deleted"},

@@ -191,6 +191,11 @@ pawl_code pawl_engine_workflow_get(pawl_engine *e, const char *code,
                                    pawl_str query, pawl_buf *out,
                                    pawl_error *err);
 
+/* ---- breakpoint_list.c ---- */
+
+pawl_code pawl_engine_breakpoint_list(pawl_engine *e, pawl_str query,
+                                      pawl_buf *out, pawl_error *err);
+
 /* ---- executor_list.c ---- */
 
 pawl_code pawl_engine_executor_list(pawl_engine *e, pawl_str query,

@@ -449,6 +449,27 @@ static int is_delayed(const token_view *v) {
          (v->t->state == PAWL_TOKEN_ACTIVE || !waits_for(v));
 }
 
+/* It stands at a breakpoint, whose time is not over. */
+static int has_halted(const token_view *v) {
+  return v->t->state == PAWL_TOKEN_ACTIVE && detail_of(v)->halted.len &&
+         v->t->due_us > v->f->now_us;
+}
+
+/* Who has set it, or steps; its condition may have failed. */
+static void for_operator(const token_view *v, pawl_object *o) {
+  static const char *const members[] = {"by", "reason", "error"};
+  const pawl_str note = pawl_buf_str(&detail_of(v)->halted);
+  pawl_str value;
+
+  pawl_member_textz(o, "what", "breakpoint");
+  pawl_member_time(o, "until", v->t->due_us);
+  pawl_member_time(o, "since", pawl_json_get_int(note, "since", 0));
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    if (pawl_json_get(note, members[i], &value))
+      pawl_member_json(o, members[i], value);
+  pawl_member_bool(o, "steps", pawl_json_get(note, "steps", &value));
+}
+
 /* ---- what would move it ---- */
 
 static void list_object(pawl_object *l, pawl_object *o, const char *kind,
@@ -528,6 +549,10 @@ static void move_by(const token_view *v, pawl_object *l, const char *what,
 
 static void move_retry(const token_view *v, pawl_object *l) {
   move_by(v, l, "time", v->t->node);
+}
+
+static void move_operator(const token_view *v, pawl_object *l) {
+  move_by(v, l, "continue", v->t->node);
 }
 
 static void move_time(const token_view *v, pawl_object *l) {
@@ -611,6 +636,10 @@ static void list_worker(const token_view *v, pawl_object *l) {
   if (!v->f->is_suspended) list_kind(l, "worker");
 }
 
+static void list_operator(const token_view *v, pawl_object *l) {
+  if (!v->f->is_suspended) list_kind(l, "operator");
+}
+
 static void list_other(const token_view *v, pawl_object *l) {
   list_kind(l, waits_for(v));
 }
@@ -625,6 +654,8 @@ typedef struct telling {
 } telling;
 
 static const telling retrying = {for_retry, {move_retry}, list_worker};
+static const telling halting = {
+    for_operator, {move_operator, move_retry}, list_operator};
 static const telling for_turn = {for_worker, {move_worker}, list_worker};
 static const telling condition = {
     for_condition, {move_condition, move_timeout}, list_editor};
@@ -641,6 +672,7 @@ static const telling kinds[PAWL_NKINDS] = {
 
 /* Whatever waits for something has a node: those of its kind need it. */
 static const telling *choose(const token_view *v) {
+  if (has_halted(v)) return &halting;
   if (is_delayed(v)) return &retrying;
   if (v->t->state != PAWL_TOKEN_WAITING || !waits_for(v)) return &for_turn;
   assert(v->node);
@@ -691,7 +723,7 @@ static void add_token(const facts *f, int k, pawl_object *list) {
                       "fork branch state visit attempt since=entered_at "
                       "due=due_at");
   pawl_member_object(&o, "waiting_for", &inner);
-  if (how != &for_turn && how != &retrying)
+  if (how != &for_turn && how != &retrying && how != &halting)
     pawl_member_textz(&inner, "what", waits_for(&v));
   if (how->what) how->what(&v, &inner);
   pawl_object_end(&inner);

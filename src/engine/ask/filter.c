@@ -47,6 +47,7 @@ static const pawl_option list_rows[] = {
     {"compensation", PAWL_OPTION_CHOICES, AT(compensation),
      .names = pawl_undone_names, .low = 1, .high = PAWL_NUNDONE},
     {"leased", PAWL_OPTION_BOOL, AT(leased)},
+    {"halted", PAWL_OPTION_BOOL, AT(halted)},
     TIME(created_after),
     TIME(created_before),
     TIME(started_after),
@@ -162,6 +163,7 @@ static unsigned wanted_statuses(const pawl_filter *f) {
                                                    : ALL;
   if (f->error_code.len) all &= FAILURES;
   if (is_of_living(f)) all &= ~ENDED;
+  if (f->halted == 1) all &= BIT(RUNNING) | BIT(SUSPENDED);
   return is_of_ended(f) ? all & ENDED : all;
 }
 
@@ -341,7 +343,7 @@ static pawl_code look_how_many(pawl_engine *e, pawl_filter *f,
 
 pawl_code pawl_filter_read(pawl_engine *e, pawl_str text, pawl_filter *f,
                            pawl_error *err) {
-  f->leased = f->group_by = -1;
+  f->leased = f->halted = f->group_by = -1;
   MUST(pawl_options_read(&pawl_options_of_list, text, f, err));
   MUST(check_place(f, err));
   MUST(pawl_tenant_take(e, &f->tenant, err)); /* Z2 */

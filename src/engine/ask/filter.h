@@ -53,7 +53,7 @@ typedef struct pawl_filter {
   int reverse;
   int group_by; /* the one of pawl_group_names; -1: not asked for */
   int deleted, archived;
-  int leased; /* -1: whether or not */
+  int leased, halted; /* -1: whether or not */
   int waits;
   /* what follows from those */
   int has_before, has_after, has_parent, has_root;

@@ -59,6 +59,7 @@
   .cancelled_by = pawl_buf_some(&(f)->by_text),                               \
   .compensation = pawl_buf_some(&(f)->undone),                                \
   .leased = (f)->leased < 0 ? PAWL_NULL : (f)->leased,                        \
+  .halted = (f)->halted < 0 ? PAWL_NULL : (f)->halted,                        \
   .due_before = (f)->due_before, .deadline_before = (f)->deadline_before,     \
   .node = pawl_buf_some(&(f)->node), .created_after = (f)->created_after,     \
   .created_before = (f)->created_before, .started_after = (f)->started_after, \
@@ -208,6 +209,8 @@ static void member_waiting(pawl_object *o, const pawl_list_tenant_row *row) {
 
 /* In the words of explain, as far as the row tells. 0: it does not. */
 static int add_waits(pawl_object *o, const pawl_list_tenant_row *row) {
+  pawl_str note, by;
+
   if (pawl_str_eqz(row->status, "suspended")) {
     pawl_member_textz(o, "what", "resume");
     if (row->who.len) pawl_member_str(o, "by", row->who);
@@ -228,6 +231,10 @@ static int add_waits(pawl_object *o, const pawl_list_tenant_row *row) {
     if (row->task_due_at) pawl_member_time(o, "due", row->task_due_at);
   } else if (pawl_str_eqz(row->state, "waiting")) {
     member_waiting(o, row);
+  } else if (pawl_json_get(row->detail, "halted", &note) && row->look_at) {
+    pawl_member_textz(o, "what", "breakpoint");
+    pawl_member_time(o, "until", row->look_at);
+    if (pawl_json_get(note, "by", &by)) pawl_member_json(o, "by", by);
   } else if (row->last_error.len && row->look_at) {
     pawl_member_textz(o, "what", "retry");
     pawl_member_int(o, "failed", row->attempt);

@@ -246,6 +246,11 @@ struct pawl_engine {
   int64_t counters_kept;   /* rows that were left when they were folded */
   pawl_chore orphans, events, counters, waiters;
   struct pawl_heartbeat *heartbeat; /* NULL: no helper thread was asked for */
+  /* ---- breaks.c: breakpoints, as they were read ---- */
+  struct pawl_break *breaks;
+  int nbreaks, breaks_cap;
+  int64_t breaks_read; /* how often they had changed then */
+  int64_t breaks_due;  /* as a claim has shown since; -1: no more often */
   /* ---- running ---- */
   pawl_said result;
   int64_t run_avg_us; /* moving average of a handler's time */

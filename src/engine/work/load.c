@@ -16,6 +16,7 @@
 #include "../common/names.h"
 #include "../versions/crossing.h"
 #include "../versions/undo_walk.h"
+#include "breaks.h"
 #include "mail.h"
 #include "needs.h"
 #include "offers.h"
@@ -200,6 +201,7 @@ pawl_code pawl_load_rows(pawl_engine *e, const pawl_id *lease,
     if (!h) continue;
     pawl_code rc = load_row(e, h, &row, err);
     if (rc == PAWL_OK) h->loaded = PAWL_LOADED_ROW;
+    pawl_breaks_saw(e, row.breakpoints);
     MUST(give_up_corrupt(e, h, rc, err));
   }
   return PAWL_OK;
@@ -678,7 +680,12 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
   for (int s = 0; s < e->nshards; s++)
     MUST(load_parts(e, s, wants_first, first_parts, 3, err));
   PAWL_EACH_SLOT (e, h) {
-    if (pawl_needs_look(h)) h->d.nitems = h->d.has_items = 0;
+    if (!pawl_needs_look(h)) continue;
+    h->d.nitems = h->d.has_items = 0;
+    pawl_breaks_heard(e, h);
+  }
+  MUST(pawl_breaks_load(e, err));
+  PAWL_EACH_SLOT (e, h) {
     if (pawl_slot_is_new(h)) MUST(pawl_offers_definition(e, h, err));
   }
   for (int i = 0; i < e->nheld_slots; i++) {

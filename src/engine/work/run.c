@@ -9,6 +9,7 @@
 #include "../common/names.h"
 #include "../common/time.h"
 #include "await.h"
+#include "breaks.h"
 #include "heartbeat.h"
 #include "quota.h"
 #include "services.h"
@@ -166,6 +167,7 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
 }
 
 void pawl_run_init_world(pawl_engine *e) {
+  e->breaks_due = -1;
   e->world = (pawl_world){.ud = e,
                           .kinds = pawl_kinds,
                           .alloc = &e->alloc,
@@ -182,6 +184,7 @@ void pawl_run_init_world(pawl_engine *e) {
                           .is_aloft = is_aloft,
                           .spend = pawl_quota_spend,
                           .claim = pawl_taker_claim,
+                          .stops = pawl_breaks_stop,
                           .stepped = stepped,
                           .is_late = is_late,
                           .trace = trace};

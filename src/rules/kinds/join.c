@@ -203,7 +203,7 @@ static int merge(pawl_decision *d, const gathering *g, arrival *first, int n) {
   int last = first[n - 1].k, k = pawl_token_new(d, last);
 
   if (k < 0) return k;
-  pawl_detail_copy(pawl_tok(d, k), pawl_tok(d, last), 1u << PAWL_DETAIL_out);
+  pawl_detail_copy(pawl_tok(d, k), pawl_tok(d, last), PAWL_DETAIL_BIT(out));
   qsort(first, (size_t)n, sizeof *first, by_seq);
   for (int i = 0; i < n; i++)
     pawl_buf_addf(&from, "%c%" PRId64, i ? ',' : '[', first[i].seq);

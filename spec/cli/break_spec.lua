@@ -1,0 +1,93 @@
+-- pawl break, breaks, step, continue.
+local command = require "spec.support.command"
+
+local FLOW <const> = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "shop.order" }
+flow:step("pack", { run = function(ctx) ctx.vars.total = ctx.input.total end })
+flow:step("ship", { run = function(ctx) ctx.vars.shipped = true end })
+flow:step("bill", { run = function(ctx) end })
+flow:finish "done"
+return flow
+]]
+
+describe("pawl break", function()
+  local here, id
+
+  local function work() here:pawl("worker", "--until-idle", "flow.lua") end
+
+  before_each(function()
+    here = command.folder()
+    here:write("flow.lua", FLOW)
+    here:pawl("deploy", "flow.lua")
+    local ran = here:pawl("break", "shop.order", "ship", "--when",
+      "vars.total > 1000", "--by", "ann", "--reason", "too much")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("^tokens halt before ship of shop.order, until ", ran.out)
+    id = here:json("start", "shop.order", "--input", '{"total":2000}').id
+    here:json("start", "shop.order", "--input", '{"total":20}')
+    work()
+  end)
+
+  it("is listed, with what has halted there", function()
+    local ran = here:pawl "breaks"
+    assert.matches("shop.order%s+ship%s+vars.total > 1000%s+ann", ran.out)
+    assert.matches("1\n$", ran.out)
+    local listed = here:json "breaks"
+    assert.equal("vars.total > 1000", listed[1].when)
+    local found = here:json("list", "--halted")
+    assert.equal(1, #found)
+    assert.equal(id, found[1].id)
+    assert.matches("halted at a breakpoint by ann",
+      here:pawl("list").out)
+    assert.matches("`pawl continue " .. id .. "` lets it go on",
+      here:pawl("explain", id).out:gsub("%s+", " "), 1, true)
+  end)
+
+  it("steps, and goes on", function()
+    local ran = here:pawl("step", id)
+    assert.equal("stepped " .. id .. "\n", ran.out)
+    work()
+    local shown = here:json("show", id)
+    assert.is_true(shown.variables.shipped)
+    assert.equal("bill", shown.node)
+    assert.equal(0, here:pawl("edit", id, "--set", "total=3").code)
+    assert.equal(0, here:pawl("continue", id).code)
+    work()
+    assert.equal("completed", here:json("show", id).status)
+    ran = here:pawl("continue", id)
+    assert.equal(4, ran.code)
+  end)
+
+  it("lets all go on by filters, and with its removal", function()
+    local ran = here:pawl("continue", "--all", "--yes")
+    assert.equal(0, ran.code, ran.err)
+    work()
+    assert.equal("completed", here:json("show", id).status)
+    id = here:json("start", "shop.order", "--input", '{"total":3000}').id
+    work()
+    ran = here:pawl("break", "--remove", "shop.order", "ship")
+    assert.equal("removed 1 breakpoint; 1 instance goes on\n", ran.out)
+    work()
+    assert.equal("completed", here:json("show", id).status)
+    assert.equal("no breakpoint is set\n", here:pawl("breaks").out)
+    assert.equal(3, here:pawl("break", "--remove", "shop.order").code)
+  end)
+
+  it("says what is wrong with its words", function()
+    local ran = here:pawl("break", "shop.order")
+    assert.matches("needs a CODE and a NODE", ran.err)
+    ran = here:pawl("break", "shop.order", "shap")
+    assert.matches("did you mean \"ship\"", ran.err)
+    ran = here:pawl("break", "--remove")
+    assert.matches("needs a CODE, or %-%-all", ran.err)
+    ran = here:pawl("break", "--remove", "shop.order", "--when", "true")
+    assert.matches("takes neither", ran.err)
+    ran = here:pawl("break", "shop.order", "ship", "--when", "vars.")
+    assert.matches("expression", ran.err)
+    ran = here:pawl("continue", id, "--all")
+    assert.matches("one of them", ran.err)
+    ran = here:pawl "continue"
+    assert.matches("needs ids, or filters", ran.err)
+  end)
+end)
