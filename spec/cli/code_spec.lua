@@ -116,6 +116,11 @@ local LINES = {
   move = { { "move", "ID", "--token", "4", "--to", "end" } },
   kill = { { "kill", "ID" } },
   wake = { { "wake", "ID" } },
+  ["break"] = { { "break", "t.failing", "a", "--when", "vars.n" },
+    { "break", "--remove", "--all" } },
+  breaks = { { "breaks" } },
+  step = { { "step", "ID", code = 4 } }, -- it stands at none
+  continue = { { "continue", "ID", code = 4 } },
   edit = { { "edit", "ID", "--set", "k=\"k2\"" } },
   note = { { "note", "ID", "seen" } },
   delete = { { "delete", "FAILED" }, { "delete", "ID", "--cancel" } },

@@ -137,7 +137,7 @@ local BY = { by = "eve" }
 
 local change = {
   cancel = BY, kill = BY, suspend = BY, resume = BY, retry = BY,
-  wake = BY, delete = BY, undelete = BY, purge = BY,
+  wake = BY, continue = BY, step = BY, delete = BY, undelete = BY, purge = BY,
   carry = BY, reclaim = BY,
   archive = BY, unarchive = BY,
 }
@@ -337,6 +337,29 @@ local cases = {
     assert.equal(#flows(), #assert(world.e.workflows:list()))
     refused(function(e) return e.workflows:list { live = true } end)(world)
   end),
+  ["breakpoints:set"] = apart(function(world)
+    kit.refused("invalid", "tenant", nil, world.e.breakpoints:set {
+      workflow = "t.wait", node = "w", tenant = "b" })
+    assert(world.e.breakpoints:set { workflow = "t.wait", node = "w" })
+    assert.equal("a", assert(world.all.breakpoints:list())[1].tenant)
+    assert(world.all.breakpoints:remove { all = true })
+  end),
+  ["breakpoints:list"] = apart(function(world)
+    assert(world.all.breakpoints:set { workflow = "t.wait", node = "w",
+      tenant = "b" })
+    nothing_in(world.e.breakpoints:list())
+    kit.refused("invalid", "tenant", nil,
+      world.e.breakpoints:list { tenant = "b" })
+  end),
+  ["breakpoints:remove"] = apart(function(world)
+    assert(world.all.breakpoints:set { workflow = "t.wait", node = "w",
+      tenant = "b" })
+    kit.refused("notfound", "no breakpoint", nil,
+      world.e.breakpoints:remove { workflow = "t.wait", node = "w" })
+    assert.equal(0, assert(world.e.breakpoints:remove { all = true }).removed)
+    assert.equal(1, #assert(world.all.breakpoints:list()))
+    assert(world.all.breakpoints:remove { all = true })
+  end),
   ["workflows:get"] = "definitions are shared by all",
   ["workflows:graph"] = "definitions are shared by all",
   load = "definitions are shared by all",
@@ -403,7 +426,8 @@ local function methods()
   for name, value in pairs(core.engine) do
     if type(value) == "function" then names[#names + 1] = name end
   end
-  for _, noun in ipairs { "tasks", "workflows", "outbox", "executors" } do
+  for _, noun in ipairs { "tasks", "workflows", "outbox", "executors",
+    "breakpoints" } do
     for name in pairs(require("pawl.nouns." .. noun)) do
       names[#names + 1] = noun .. ":" .. name
     end

@@ -56,6 +56,8 @@ local MEANT = {
   { "agenda_unclaim_all", "due .*due_at<", "the same" },
   { "executor_leases", "due .*due_at<", "the same, counted" },
   { "agenda_of", "instance>", "a page of the agenda" },
+  { "breakpoint_halted", "instance>", "the same" },
+  { "breakpoint_leased", "due .*due_at<", "what may be leased" },
   { "counter_fold", "shard", "a narrow table" },
   { "problem_list", "failure_code", "one entry for each kind" },
   { "stats_ready", "agenda_ready", "the first, or as many as are counted" },

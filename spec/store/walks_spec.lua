@@ -96,6 +96,11 @@ local MEANT = {
   { "event_unposted", "event_unposted by .*<=", "what is late: a batch" },
   { "agenda_free", "all of agenda", "a draft of SQLite's, once a restore" },
   { "agenda_of", "agenda_pkey by .*instance >", "a page of the agenda" },
+  { "breakpoint_halted", "agenda_pkey by .*instance >", "the same" },
+  { "breakpoint_leased", "agenda_due by .*due_at <=", "what may be leased, as "
+    .. "a person sets one" },
+  { "instance_load", "breakpoint_change", "one row" },
+  { "breakpoint_%a+", "breakpoint", "those that are set: a few" },
   { "health_agenda", "agenda_pkey by .*instance >", "the same" },
   { "health_page", "standing_pkey by .*instance >", "a page of a status" },
   { "repair_live", "standing_pkey by .*instance >", "the same" },
@@ -221,7 +226,8 @@ begin
                    ' from generate_series(%d, %%s) i', t.name,
                    substr(names, 3), substr(vals, 3),
                    case when t.name in ('workflow', 'trigger', 'executor',
-                                        'suspension')
+                                        'suspension', 'breakpoint',
+                                        'breakpoint_change')
                         then least(%d, 500) else %d end);
   end loop;
 end $fill$;]]

@@ -1,5 +1,5 @@
--- Breakpoints: nodes before which tokens halt. Whoever changes them counts it in
--- `meta`, where claims see it.
+-- Breakpoints: nodes before which tokens halt. Whoever changes them counts it,
+-- and claims see the number.
 
 -- name: breakpoint_put
 -- args: @workflow text, @node text, @tenant text, @condition text, @by text,
@@ -15,11 +15,10 @@ on conflict (workflow, node, tenant) do update
        expires_at = excluded.expires_at;
 
 -- name: breakpoint_changed
--- args: @key text
--- Behind what changes them: the fact `breakpoints`.
-insert into pawl.meta as m (key, value) values (@key, '1')
-on conflict (key) do update
-   set value = cast(cast(m.value as bigint) + 1 as text);
+-- args: @changes bigint
+-- Behind what changes them: so many more.
+insert into pawl.breakpoint_change as c (no, changes) values (1, @changes)
+on conflict (no) do update set changes = c.changes + excluded.changes;
 
 -- name: breakpoint_list
 -- args: @workflow text, @node text, @tenant text, @now time?
@@ -49,11 +48,14 @@ delete from pawl.breakpoint where expires_at <= {{now}};
 -- args: @shard smallint, @workflow text, @horizon_us bigint, @now time?
 -- rows: instance uuid
 -- Those of a workflow that somebody holds: leases end within the horizon.
-select instance from pawl.agenda
- where shard = @shard and not ready and workflow = @workflow
-   and lease is not null
-   and due_at <= {{from_now @horizon_us}}
- order by instance;
+select f.instance
+  from (select instance, workflow from pawl.agenda
+               indexed by pawl_agenda_due -- only: sqlite
+         where shard = @shard and not ready and lease is not null
+           and due_at <= {{from_now @horizon_us}}
+         order by due_at offset 0) f
+ where f.workflow = @workflow
+ order by f.instance;
 
 -- name: breakpoint_halted
 -- args: @shard smallint, @workflow text, @node text, @tenant text,

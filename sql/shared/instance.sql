@@ -197,8 +197,8 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
        (select w.revision from pawl.workflow w
          where w.code = i.workflow and w.version = i.version
            and w.current) as revision, i.parts,
-       (select cast(value as bigint) from pawl.meta
-         where key = 'breakpoints') as breakpoints
+       (select changes from pawl.breakpoint_change
+         where no = 1) as breakpoints
 -- only: postgres
   from (select instance from pawl.agenda
          where shard = @shard and not ready

@@ -31,8 +31,8 @@ create table pawl.meta (
   key text primary key,
   value text not null
 );
-comment on table pawl.meta is 'facts of the store itself: shards, and how often its breakpoints have changed';
-comment on column pawl.meta.key is 'which fact: shards, breakpoints';
+comment on table pawl.meta is 'facts of the store itself: shards';
+comment on column pawl.meta.key is 'which fact: shards';
 comment on column pawl.meta.value is 'the fact, as text';
 
 -- Drawn as the store is made; its copies have them, too. Readers need none.
@@ -1443,8 +1443,7 @@ comment on column pawl.suspension.reason is 'why';
 comment on column pawl.suspension.by is 'who did it';
 comment on column pawl.suspension.suspended_at is 'when';
 
--- Nodes where tokens halt. How often they have changed is a fact of the store
--- (`meta`), which every claim looks at.
+-- Nodes where tokens halt.
 create table pawl.breakpoint (
   workflow text not null,
   node text not null,
@@ -1468,6 +1467,16 @@ comment on column pawl.breakpoint.reason is 'why';
 comment on column pawl.breakpoint.set_at is 'when it was set';
 comment on column pawl.breakpoint.expires_at is
   'from when on it is none any more';
+
+-- Every claim looks at it.
+create table pawl.breakpoint_change (
+  no smallint primary key,
+  changes bigint not null
+);
+comment on table pawl.breakpoint_change is
+  'how often breakpoints have changed: one row, or none before that';
+comment on column pawl.breakpoint_change.no is 'always 1';
+comment on column pawl.breakpoint_change.changes is 'how often';
 
 -- What limited workflows have done in a minute, where they have a quota. Each
 -- executor has rows of its own: neighbours do not wait for each other.

@@ -143,8 +143,7 @@ static pawl_code note(pawl_engine *e, const request *r, const char *deed,
   if (r->condition.len) pawl_buf_addf(&text, " when %s", r->condition.at);
   if (r->reason.len) pawl_buf_addf(&text, ": %s", r->reason.at);
   TRY(pawl_buf_check(&text, err));
-  TRY(PAWL_SEND(e->store, breakpoint_changed, NULL, err,
-                .key = pawl_strz("breakpoints")));
+  TRY(PAWL_SEND(e->store, breakpoint_changed, NULL, err, .changes = 1));
   TRY(pawl_audit_workflow(e, deed, workflow, 0, pawl_buf_str(&r->by),
                           pawl_buf_str(&text), err));
 out:
