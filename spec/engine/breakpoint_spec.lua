@@ -66,6 +66,122 @@ kit.describe("a breakpoint", function(backend)
     assert.same({ total = 3 }, assert(engine:get(id)).output)
   end)
 
+  --- Each kind of node in a row, and two at once.
+  local function zoo()
+    local flow = pawl.workflow { code = "t.chain" }
+    local function noted(name)
+      return function(ctx)
+        halts.ran[#halts.ran + 1] = name
+        ctx.vars[name] = ctx.visit
+      end
+    end
+    flow:step("a", { run = noted "a", next = "one", transactional = true })
+    flow:choice("one", { choose = function() return "t" end,
+      next = { t = "t", z = "z" } })
+    flow:timer("t", { after = "1m", next = "w" })
+    flow:wait("w", { event = "go", into = "w", next = "task" })
+    flow:task("task", { title = "look", role = "clerk", into = "task",
+      next = "call", on_timer = { after = "9d", next = "z" } })
+    flow:call("call", { workflow = "t.child", into = "call", next = "each" })
+    flow:each("each", { items = function() return { 1, 2 } end,
+      branch = "item", into = "each", next = "f" })
+    flow:step("item", { run = function(ctx) return ctx.token.data.item end,
+      next = "each" })
+    flow:fork("f", { next = { "b", "c" } })
+    flow:step("b", { run = noted "b", next = "j" })
+    flow:step("c", { run = noted "c", next = "j" })
+    flow:join("j", { next = "z" })
+    flow:finish("z", { output = function(ctx) return ctx.vars end })
+    return flow
+  end
+
+  --- To its end, with the help that it needs; what has halted goes on, `how`.
+  local function led(id, how)
+    local n = 0
+    for _ = 1, 200 do
+      assert(engine:run())
+      local shown = assert(engine:get(id))
+      if shown.status == "completed" then return shown.output, n end
+      if halts.at(engine, id) ~= "" then
+        n = n + 1
+        assert(engine[how](engine, id, { token = halts.token(engine, id) }))
+      elseif shown.node == "t" then
+        clock:advance "1m"
+      elseif shown.node == "w" then
+        assert(engine:signal { name = "go", instance = id, data = 4 })
+      else
+        local task = assert(engine.tasks:list { instance = id,
+          status = "pending" })[1]
+        assert(engine.tasks:complete(task.id, { by = "ann", role = "clerk",
+          output = 5 }))
+      end
+    end
+    error("it comes to no end, and stands at " .. kit.trail(engine, id))
+  end
+
+  it("may be at any node, and what comes of it is the same", function()
+    prepared(zoo())
+    local child = pawl.workflow { code = "t.child" }
+    child:finish("z", { output = function() return 6 end })
+    assert(engine:load(child))
+    local plain, n = led(assert(engine:start "t.chain"))
+    assert.equal(0, n)
+    for _, node in ipairs { "a", "one", "t", "w", "task", "call", "each",
+      "item", "f", "b", "c", "j", "z" } do
+      halts.set(engine, node, { lasts = "30d" })
+    end
+    local stopped
+    stopped, n = led(assert(engine:start "t.chain"), "continue")
+    assert.same(plain, stopped)
+    assert.truthy(n >= 11, n)
+    kit.refused("invalid", "begins with \"task\"", "leads to",
+      engine.breakpoints:set { workflow = "t.chain",
+        node = "task.on_timer" })
+    assert(engine.breakpoints:remove { all = true })
+    halts.set(engine, "a")
+    stopped, n = led(assert(engine:start "t.chain"), "step")
+    assert.same(plain, stopped)
+    assert.truthy(n >= 11, n)
+  end)
+
+  it("goes with what is transferred, and carried to another store", function()
+    prepared(halts.chain())
+    halts.set(engine, "b", { lasts = "1d" })
+    local id = halts.begun(engine)
+    local second = pawl.workflow { code = "t.chain", version = 2,
+      start = "a" }
+    second:step("a", { run = function() end, next = "b2" })
+    second:step("b2", { run = function() end, next = "z" })
+    second:finish "z"
+    assert(engine:load(second))
+    assert(engine.workflows:transfer("t.chain", 1, 2,
+      { map = { b = "b2" } }))
+    assert(engine:run())
+    assert.equal("b2", halts.at(engine, id))
+    local lines = assert(engine:export(id, { move = true }))
+    local other <close> = backend.fresh()
+    assert(other:load(second))
+    assert(other:import(lines))
+    assert(other:run())
+    assert.equal("b2", halts.at(other, id))
+    assert(other:continue(id))
+    assert(other:run())
+    assert.equal("completed", kit.status(other, id))
+  end)
+
+  it("is passed once by a request that is sent twice", function()
+    prepared(halts.chain())
+    halts.set(engine, "b")
+    halts.set(engine, "c")
+    local id, request = halts.begun(engine), kit.draw_id()
+    went_on(id, "continue", { request = request })
+    assert.equal("c", halts.at(engine, id))
+    went_on(id, "continue", { request = request })
+    assert.equal("c", halts.at(engine, id))
+    went_on(id, "step")
+    assert.equal("z", halts.at(engine, id))
+  end)
+
   it("leaves siblings, timers and deadlines alone", function()
     prepared(halts.forked())
     halts.set(engine, "b")

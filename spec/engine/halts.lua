@@ -58,4 +58,11 @@ function halts.at(engine, id)
   return table.concat(nodes, " ")
 end
 
+--- The first token that has halted.
+function halts.token(engine, id)
+  for _, token in ipairs(assert(engine:explain(id)).tokens) do
+    if token.waiting_for.what == "breakpoint" then return token.no end
+  end
+end
+
 return halts

@@ -12,7 +12,7 @@ local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
   "^health_agenda$", "^health_store$", "^counter_", "^prune_busy$",
   "^prune_executors$", "^prune_revisions$", "^migration_", "^meta_",
     "^workflow_list$", "^savepoint", "^wake$", "^quota_prune$",
-    "^agenda_free$" }
+    "^agenda_free$", "^breakpoint_list$", "^breakpoint_tidy$" }
 
 local function is_rare(name)
   for _, pattern in ipairs(RARE) do

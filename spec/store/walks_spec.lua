@@ -191,7 +191,7 @@ begin
   for t in select oid, relname as name from pg_class
             where relnamespace = 'pawl'::regnamespace and relkind = 'r'
               and relname not in ('migration', 'meta', 'secret',
-                'housekeeper') loop
+                'housekeeper', 'breakpoint_change') loop
     names := ''; vals := '';
     for c in select attname as name, format_type(atttypid, -1) as type
                from pg_attribute
@@ -226,8 +226,7 @@ begin
                    ' from generate_series(%d, %%s) i', t.name,
                    substr(names, 3), substr(vals, 3),
                    case when t.name in ('workflow', 'trigger', 'executor',
-                                        'suspension', 'breakpoint',
-                                        'breakpoint_change')
+                                        'suspension', 'breakpoint')
                         then least(%d, 500) else %d end);
   end loop;
 end $fill$;]]

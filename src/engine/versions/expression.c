@@ -46,13 +46,12 @@ pawl_code pawl_expression_load(pawl_engine *e, pawl_str text, int *ref,
 
   TRY(pawl_trust_read(&trust, "limited", &e->alloc, err));
   rc = load(e, text, &trust.limits, ref, err);
-  if (rc == PAWL_DEFINITION) {
-    if (err) err->code = rc = PAWL_INVALID;
-    rc = PAWL_INVALID;
-    pawl_error_hint(err,
-                    "write an expression in Lua, as vars.total > 1000, "
-                    "over vars, input, key and attempt");
-  }
+  if (rc != PAWL_DEFINITION) goto out;
+  rc = PAWL_INVALID;
+  if (err) err->code = rc;
+  pawl_error_hint(err,
+                  "write an expression in Lua, as vars.total > 1000, over "
+                  "vars, input, key and attempt");
 out:
   pawl_trust_deinit(&trust);
   return rc;
