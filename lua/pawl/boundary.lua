@@ -22,9 +22,13 @@ local fail = problem.fail
 ---@class pawl.BoundaryTimer: pawl.Boundary
 ---@field after? number|string|fun(ctx: pawl.Ctx): number|string  how long after
 ---                             the node was come to
----@field every? number|string  and again each time so much later
+---@field every? number|string|fun(ctx: pawl.Ctx): number|string|nil  and again
+---                             so much later each time; a function is asked
+---                             each time, and none is the last
 ---@field at? fun(ctx: pawl.Ctx): number|string  when: seconds since 1970, or
 ---                             UTC as text
+---@field reschedule? string|pawl.Reschedule  the event that has its next time
+---                             worked out anew, by `after` or `at`
 
 ---@class pawl.BoundaryEvent: pawl.Boundary
 ---@field event string
@@ -46,9 +50,10 @@ local COMMON = {
 local KINDS = {
   on_timer = {
     kind = "timer",
-    own = { "after", "every", "at" },
+    own = { "after", "every", "at", "reschedule" },
     fields = shape.with(COMMON, { after = shape.asked_duration,
-      every = shape.limit, at = shape.handler }),
+      every = shape.asked_limit, at = shape.handler,
+      reschedule = shape.reschedule }),
     example = 'on_timer = { after = "1d", next = "remind", interrupt = false }',
   },
   on_event = {

@@ -329,7 +329,20 @@ local RETRY = {
   cap = shape.duration,
   factor = shape.number(1, math.huge),
   jitter = shape.number(0, 1),
+  delay = shape.handler,
 }
+
+--- What says when the next attempt is: a handler, or these.
+local DELAYS = { "base", "cap", "factor", "jitter" }
+
+--- `retry` where something says some of it, and what is around it the rest.
+function shape.retry_over(around, own)
+  local out = shape.with(around, own)
+  for _, name in ipairs(DELAYS) do
+    if own[name] then out.delay = own.delay end
+  end
+  return out
+end
 
 --- retry = 5 means five attempts, retry = false one. Whether a base and a
 --- cap from different places go together is checked with the graph.
@@ -344,6 +357,11 @@ function shape.retry(value, what)
   if retry.base and retry.cap and retry.cap < retry.base then
     fail("'cap' is the longest delay, 'base' the first",
       "'cap' of %s is shorter than its 'base'", what)
+  end
+  for _, name in ipairs(DELAYS) do
+    if retry.delay and retry[name] then
+      fail("keep one of them", "%s has both 'delay' and '%s'", what, name)
+    end
   end
   for _, code in ipairs(retry.on or {}) do
     for _, other in ipairs(retry.never or {}) do
@@ -388,7 +406,7 @@ function shape.table(value, what)
 end
 
 local RESCHEDULE = {
-  event = shape.pattern, key = shape.name, into = shape.name,
+  event = shape.pattern, key = shape.event_key, into = shape.name,
 }
 
 --- The event that moves the time of what waits.
@@ -401,6 +419,17 @@ function shape.reschedule(value, what)
   local given = shape.read(value, RESCHEDULE, what)
   if not given.event then fail(example, "%s has no 'event'", what) end
   return given
+end
+
+--- What an event moves has to be there.
+---@param moves string[]  options, either of which will do
+function shape.moved(node, whose, moves)
+  if not node.reschedule then return end
+  for _, name in ipairs(moves) do
+    if node[name] then return end
+  end
+  fail(moves[1] .. ' = "7d"', "%s has 'reschedule', which moves %s, but none",
+    whose, "a '" .. table.concat(moves, "' or a '") .. "'")
 end
 
 --- Declared types; what they say is read when the graph is checked

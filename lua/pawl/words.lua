@@ -51,6 +51,13 @@ function words.signal(w, id)
     w.key and "" or " --instance " .. id)
 end
 
+--- What moves the time at which it gives up.
+function words.moved_by(data, w)
+  if not w.moved_by then return "" end
+  return (" %s has that worked out anew."):format(
+    words.signal(w.moved_by, data.id))
+end
+
 function words.mapped(list, fn)
   local out = {}
   for i, value in ipairs(list) do out[i] = fn(value) end

@@ -150,7 +150,7 @@ local WORKFLOW = {
   variables = shape.types,
   bundle = is_bundle,
   retry = shape.retry,
-  timeout = shape.limit,
+  timeout = shape.asked_limit,
   on_exhausted = shape.on_exhausted,
   deadline = shape.limit,
   busy_limit = shape.count,
@@ -170,15 +170,35 @@ local WORKFLOW = {
 
 --- Moves the functions of a node to the handlers; `true` stays behind. A key
 --- or an input may be a plain value, which stays itself.
-local function split_handlers(node, fields)
+local function split_handlers(node)
   local handlers = {}
-  for name in pairs(fields) do
-    if shape.is_called(node[name]) then
-      handlers[name] = node[name]
+  for name, value in pairs(node) do
+    if shape.is_called(value) then
+      handlers[name] = value
       node[name] = true
     end
   end
   return handlers
+end
+
+--- Those of what the workflow says for its steps, and within an option: copies
+--- of both.
+local function with_handlers(node, own)
+  local handlers = {}
+  for name, handler in pairs(own) do handlers[name] = handler end
+  if shape.is_called(node.timeout) then
+    handlers.timeout, node.timeout = node.timeout, true
+  end
+  if node.retry and node.retry.delay then
+    handlers.delay = node.retry.delay
+    node.retry = shape.with(node.retry, { delay = true })
+  end
+  local moved = node.reschedule
+  if moved and shape.is_called(moved.key) then
+    handlers.reschedule = moved.key
+    node.reschedule = shape.with(moved, { key = true })
+  end
+  return node, handlers
 end
 
 --- The fields together; each by itself is right.
@@ -203,7 +223,7 @@ local function put(state, list, kind, name, node)
     fail(("the first is in line %d"):format(earlier.line),
       '%s "%s" is defined twice', kind, name)
   end
-  state.handlers[name] = split_handlers(node, kinds[kind].fields)
+  state.handlers[name] = split_handlers(node)
   node.name, node.kind = name, kind
   node.line = select(2, problem.caller())
   list[#list + 1] = node
@@ -268,11 +288,7 @@ local function with_defaults(node, options, behind)
   out.timeout = node.timeout or options.timeout
   out.on_exhausted = node.on_exhausted or options.on_exhausted
   if options.retry or node.retry then
-    out.retry = {}
-    for name, value in pairs(options.retry or {}) do
-      out.retry[name] = value
-    end
-    for name, value in pairs(node.retry or {}) do out.retry[name] = value end
+    out.retry = shape.retry_over(options.retry or {}, node.retry or {})
   end
   return out
 end
@@ -285,16 +301,17 @@ function mt.definition(object)
   local options, nodes, handlers = state.options, {}, {}
   for i, node in ipairs(state.nodes) do
     local behind = state.nodes[i + 1]
-    nodes[i] = with_defaults(node, options, behind and behind.name)
-    handlers[node.name] = state.handlers[node.name]
+    nodes[i], handlers[node.name] = with_handlers(
+      with_defaults(node, options, behind and behind.name),
+      state.handlers[node.name])
   end
   local last = nodes[#nodes]
   if last and kinds[last.kind].follows and not last.next then
     last.next = add_end(state, nodes, handlers)
   end
   for _, node in ipairs(state.beside) do
-    nodes[#nodes + 1] = with_defaults(node, options)
-    handlers[node.name] = state.handlers[node.name]
+    nodes[#nodes + 1], handlers[node.name] = with_handlers(
+      with_defaults(node, options), state.handlers[node.name])
   end
   if #nodes == 0 then
     problem.raise(("%s:%d"):format(state.file, state.line),
@@ -382,8 +399,8 @@ end
 ---@field variables? table<string, pawl.Types>  what its variables are, as far
 ---                                   as they are there
 ---@field bundle? string[]     modules stored with the workflow
----@field retry? table|integer|false  for steps that say nothing themselves
----@field timeout? number|string      the same
+---@field retry? pawl.Retry|integer|false  for steps that say nothing themselves
+---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  the same
 ---@field on_exhausted? "fail"|"suspend"  the same
 ---@field deadline? number|string     from the start; then it fails
 ---@field busy_limit? integer         immediate steps in a row

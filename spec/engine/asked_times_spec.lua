@@ -244,13 +244,23 @@ kit.describe("a time that a function says", function(backend)
 end)
 
 describe("the checker", function()
-  it("takes a function where something is waited for alone", function()
+  it("takes no function where nobody could be asked", function()
+    for _, field in ipairs { "deadline", "retain" } do
+      local ok, err = pcall(pawl.workflow, { code = "t.a",
+        [field] = function() return 1 end })
+      assert.is_false(ok)
+      assert.equal(("'%s' of workflow \"t.a\": a duration cannot be a function")
+        :format(field), err.message)
+    end
+  end)
+
+  it("takes one thing for the next attempt", function()
     local ok, err = pcall(function()
       pawl.workflow({ code = "t.a" }):step("a", { run = function() end,
-        timeout = function() return 1 end })
+        retry = { delay = function() return 1 end, cap = 5 } })
     end)
     assert.is_false(ok)
-    assert.equal("'timeout' of step \"a\": a duration cannot be a function",
+    assert.equal("'retry' of step \"a\" has both 'delay' and 'cap'",
       err.message)
   end)
 end)
@@ -279,4 +289,136 @@ describe("a limited script", function()
       engine:close()
     end)
   end
+end)
+
+--- One step that fails `times` times, or takes so long.
+local function working(more, workflow)
+  local options = { code = "t.work" }
+  for name, value in pairs(workflow or {}) do options[name] = value end
+  local flow = pawl.workflow(options)
+  local step = { next = "z", run = function() error { code = "busy" } end }
+  for name, value in pairs(more) do step[name] = value end
+  flow:step("s", step)
+  flow:finish "z"
+  return flow
+end
+
+kit.describe("a time of a step that a function says", function(backend)
+  local function begun(flow, input)
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.work", input))
+    assert(engine:run())
+    return engine, clock, id, url
+  end
+
+  it("is its timeout, asked before it begins", function()
+    local engine, clock
+    local asked = 0
+    local function limit(ctx)
+      asked = asked + 1
+      return ctx.input.limit
+    end
+    local function slow() clock:advance(30) end
+    for _, where in ipairs { "step", "workflow" } do
+      engine, clock = backend.fresh()
+      assert(engine:load(where == "step"
+        and working { timeout = limit, run = slow, retry = false }
+        or working({ run = slow, retry = false }, { timeout = limit })))
+      asked = 0
+      local short = assert(engine:start("t.work", { limit = "29s" }))
+      local long = assert(engine:start("t.work", { limit = 31 }))
+      local usual = assert(engine:start("t.work", {}))
+      assert(engine:run())
+      local err = assert(engine:get(short)).error
+      assert.equal("timeout", err.code)
+      assert.matches('step "s" took 30.0 s; its timeout is 29.0 s',
+        err.message, 1, true)
+      assert.equal("completed", kit.status(engine, long))
+      assert.equal("completed", kit.status(engine, usual))
+      assert.equal(3, asked)
+    end
+  end)
+
+  it("is one timeout for all attempts of a visit", function()
+    local engine, clock = backend.fresh()
+    local asked = 0
+    assert(engine:load(working { retry = 3,
+      timeout = function() asked = asked + 1 return 5 end,
+      run = function() clock:advance(6) end }))
+    local id = assert(engine:start "t.work")
+    assert(engine:run())
+    clock:advance "1h"
+    assert(engine:run())
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal("failed", kit.status(engine, id))
+    assert.equal(1, asked)
+    assert.equal(3, #assert(engine:history(id, { type = "failed" })))
+  end)
+
+  it("fails it where it is no timeout, before it has run", function()
+    for _, wrong in ipairs { "soon", 0, {} } do
+      local ran = false
+      local engine, _, id = begun(working {
+        timeout = function() return wrong end,
+        run = function() ran = true end })
+      local err = assert(engine:get(id)).error
+      assert.same({ "value", false }, { err.code, ran })
+      assert.matches("`timeout` returned no", err.message, 1, true)
+    end
+  end)
+
+  it("is when it is tried again", function()
+    local seen = {}
+    local engine, clock, id = begun(working { retry = { max = 4,
+      delay = function(ctx, attempt, err)
+        seen[#seen + 1] = { attempt, err.code, err.node, ctx.error.attempt }
+        return attempt < 3 and attempt * 60 or "1h"
+      end } })
+    for _, seconds in ipairs { 60, 120, 3600 } do
+      assert.equal(clock:now() + seconds, assert(engine:next_due()))
+      clock:advance(seconds)
+      assert(engine:run())
+    end
+    assert.equal("failed", kit.status(engine, id))
+    assert.same({ { 1, "busy", "s", 1 }, { 2, "busy", "s", 2 },
+      { 3, "busy", "s", 3 } }, seen)
+  end)
+
+  it("is by policy where that says nothing, fails, or the error says it",
+    function()
+      local function due(delay, run)
+        local engine, clock, id = begun(working({ run = run,
+          retry = { max = 2, delay = delay } },
+          { retry = { base = 7, cap = 7, jitter = 0 } }))
+        return engine:next_due() - clock:now(), engine, id
+      end
+      assert.equal(7, (due(function() return nil end)))
+      assert.equal(90, (due(function() return 1 end,
+        function() error { retry = 90 } end)))
+      local seconds, engine, id = due(function() error "no delay" end)
+      assert.equal(7, seconds)
+      local row = assert(engine:history(id, { type = "failed" }))[1]
+      assert.equal("busy", row.error.code)
+      assert.matches("as its `delay` failed: .*no delay", row.text)
+    end)
+
+  it("is not asked of a step that says its own base", function()
+    local engine, clock = begun(working({ retry = { base = 5, jitter = 0 } },
+      { retry = { delay = function() return 100 end } }))
+    assert.equal(clock:now() + 5, assert(engine:next_due()))
+  end)
+
+  it("is not asked of a step that waits, once it has begun", function()
+    local asked = 0
+    local engine, clock, id = begun(working { timeout = function()
+      asked = asked + 1
+      return "2h"
+    end, run = function(ctx) ctx.await(3600) end })
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+    assert.equal(1, asked)
+  end)
 end)

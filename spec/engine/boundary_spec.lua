@@ -46,6 +46,7 @@ end
 
 local DAY, HOUR <const> = 86400, 3600
 
+
 local function open_tasks(engine, id)
   return assert(engine.tasks:list { instance = id,
     status = { "pending", "running" } })
@@ -106,6 +107,59 @@ kit.describe("a boundary timer", function(backend)
     assert(engine:run())
     assert.equal(2, reminded)
     assert.equal("waiting", kit.status(engine, id))
+  end)
+
+  it("backs off, as a function says each time that it fires", function()
+    local fired, asked = {}, 0
+    local engine, clock, id = begun(backend, asking { on_timer = {
+      after = "2h", every = function(ctx)
+        asked = asked + 1
+        local n = (ctx.vars.reminded or 0) + 1
+        return n < 4 and n .. "d" or nil
+      end, run = function(ctx)
+        ctx.vars.reminded = (ctx.vars.reminded or 0) + 1
+        fired[#fired + 1] = ctx.now()
+      end } })
+    local start = clock:now()
+    pass(engine, clock, 30 * DAY)
+    for i, at in ipairs(fired) do fired[i] = (at - start - 2 * HOUR) / DAY end
+    assert.same({ 0, 1, 3, 6 }, fired)
+    assert.equal(4, asked)
+    assert.equal("ask ask.on_timer", nodes(engine, id))
+    assert.matches('stands at timer "ask.on_timer".- it fires no more',
+      table.concat(explain.sentences(assert(engine:explain(id))), " "))
+    complete(engine, id)
+    assert.equal("completed", kit.status(engine, id))
+    assert.is_nil(engine:next_due())
+  end)
+
+  it("counts what a function says from when it was due, also before it begins",
+    function()
+      local engine, clock, id = begun(backend, asking { on_timer = {
+        every = function() return "1d" end, run = noop } })
+      clock:jump "75h"
+      assert(engine:run())
+      assert.equal(clock:now() + 21 * HOUR, engine:next_due())
+      assert.equal(1, #assert(engine:history(id, { type = "timer" })))
+    end)
+
+  it("asks again where that fails, or says no time", function()
+    local say = function() error "no calendar" end
+    local engine, clock, id = begun(backend, asking { on_timer = {
+      after = "1h", every = function() return say() end, run = noop } })
+    clock:advance "1h"
+    assert(engine:run())
+    say = function() return "1d" end
+    clock:advance "1m"
+    assert(engine:run())
+    assert.equal(clock:now() + DAY - 60, engine:next_due())
+    say = function() return 0 end
+    clock:advance(DAY - 60)
+    assert(engine:run())
+    local err = assert(engine:get(id)).error
+    assert.equal("value", err.code)
+    assert.matches("`every` returned no duration: it must be longer",
+      err.message, 1, true)
   end)
 
   it("interrupts: its task is called off, and it goes on instead", function()

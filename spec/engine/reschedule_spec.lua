@@ -384,3 +384,164 @@ describe("a timer that an event moves", function()
     end)
   end
 end)
+
+kit.describe("what else an event moves", function(backend)
+  local engine, clock, url
+
+  --- One node "w" of that kind, whose time "later" moves by its key.
+  local KINDS = {
+    task = { title = "Do it", next = { done = "z", timeout = "late" } },
+    call = { workflow = "t.away", next = { completed = "z",
+      timeout = "late" } },
+    each = { workflow = "t.away", items = function() return { 1, 2 } end,
+      next = "z", on_error = { timeout = "late" } },
+  }
+
+  local function flow_of(kind, more, version)
+    local flow = pawl.workflow { code = "t.else", version = version }
+    local options = { reschedule = { event = "later", into = "grace",
+      key = function(ctx) return "k" .. ctx.input.n end } }
+    for name, value in pairs(KINDS[kind]) do options[name] = value end
+    for name, value in pairs(more) do options[name] = value or nil end
+    flow[kind](flow, "w", options)
+    if type(options.next) == "table" or options.on_error then
+      flow:finish "late"
+    end
+    flow:finish "z"
+    return flow
+  end
+
+  local function begun(flow)
+    engine, clock, url = backend.fresh()
+    local away = pawl.workflow { code = "t.away" }
+    away:timer("t", { after = "30d" })
+    assert(engine:load(away))
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.else", { n = 7 }))
+    assert(engine:run())
+    return id
+  end
+
+  local function later(grace, key)
+    assert(engine:signal { name = "later", key = key or "k7", data = grace })
+    assert(engine:run())
+  end
+
+  local function grace(ctx) return ctx.vars.grace or "1h" end
+
+  for kind in pairs(KINDS) do
+    it("is the timeout of a " .. kind, function()
+      local id = begun(flow_of(kind, { timeout = grace }))
+      clock:advance "30m"
+      later("3h", "k8")
+      assert.equal(clock:now() + 1800, assert(engine:next_due()))
+      later "3h"
+      assert.equal(clock:now() + 3 * 3600, assert(engine:next_due()))
+      local why = assert(engine:explain(id)).tokens[1].waiting_for
+      assert.same({ "later", "k7" }, { why.moved_by.event, why.moved_by.key })
+      assert.matches("later --key k7` has that worked out anew",
+        table.concat(assert(engine:explain(id)).sentences, " "), 1, true)
+      clock:advance "3h"
+      assert(engine:run())
+      assert.equal("late", assert(engine:get(id)).node)
+      assert.equal(0, kit.count(backend, url, "subscription"))
+    end)
+
+    it("listens no more when that " .. kind .. " is done", function()
+      local id = begun(flow_of(kind, { timeout = "5h" }))
+      if kind == "task" then
+        local task = assert(engine.tasks:list { instance = id })[1]
+        assert(engine.tasks:complete(task.id, { by = "ann", take = "done" }))
+      else
+        for _, child in ipairs(assert(engine:list { parent = id })) do
+          assert(engine:wake(child.id))
+        end
+      end
+      assert(engine:run())
+      assert.equal("completed", kit.status(engine, id))
+      assert.equal(0, kit.count(backend, url, "subscription"))
+    end)
+
+    it("stays so in another version of a " .. kind, function()
+      local id = begun(flow_of(kind, { timeout = "5h" }, 1))
+      assert(engine:load(flow_of(kind, { timeout = "5h" }, 2)))
+      assert(engine:load(flow_of(kind, { timeout = "5h", reschedule = false },
+        3)))
+      assert(engine.workflows:transfer("t.else", 1, 2))
+      assert(engine:run())
+      clock:advance "1h"
+      later()
+      assert.equal(clock:now() + 5 * 3600, assert(engine:next_due()))
+      assert.equal(1, #assert(engine:history(id, { type = "rescheduled" })))
+      assert(engine.workflows:transfer("t.else", 2, 3))
+      assert(engine:run())
+      assert.equal(0, kit.count(backend, url, "subscription"))
+    end)
+  end
+
+  it("is when a task is due, as people see it", function()
+    local function due(ctx)
+      if ctx.vars.grace == "never" then return nil end
+      return grace(ctx)
+    end
+    local id = begun(flow_of("task", { due = due, next = "z",
+      escalate = { role = "boss" } }))
+    local function seen()
+      return assert(engine.tasks:list { instance = id })[1].due
+    end
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal(1, #assert(engine:history(id, { type = "escalated" })))
+    later "2h"
+    assert.equal(pawl.date(clock:now() + 7200).value, seen())
+    clock:advance "2h"
+    assert(engine:run())
+    assert.equal(2, #assert(engine:history(id, { type = "escalated" })))
+    later "never"
+    assert.is_nil(seen())
+    assert.is_nil(engine:next_due())
+    later "soon" -- is no time: it stays as it was
+    local row = assert(engine:history(id, { type = "refused" }))[1]
+    assert.equal('`due` refused event "later"', row.text)
+    assert.equal("waiting", kit.status(engine, id))
+  end)
+
+  it("is the next time of a boundary, which listens on", function()
+    for _, every in ipairs { "1d", function() return "1d" end } do
+      local fired = 0
+      local id = begun(flow_of("task", { next = "z", reschedule = false,
+        on_timer = { every = every, reschedule = { event = "later",
+          key = function() return "k7" end },
+          run = function() fired = fired + 1 end } }))
+      clock:advance "20h"
+      later()
+      assert.equal(clock:now() + 86400, assert(engine:next_due()))
+      clock:advance "1d"
+      assert(engine:run())
+      assert.equal(1, fired)
+      clock:advance "20h"
+      later()
+      assert.equal(clock:now() + 86400, assert(engine:next_due()))
+      assert.equal(1, kit.count(backend, url, "subscription"))
+      assert(engine:cancel(id))
+      assert(engine:run())
+      assert.equal(0, kit.count(backend, url, "subscription"))
+    end
+  end)
+
+  it("is not, where there is no time, or its key is none", function()
+    local ok, err = pcall(flow_of, "call", {})
+    assert.is_false(ok)
+    assert.matches("'reschedule', which moves a 'timeout', but none",
+      err.message, 1, true)
+    ok, err = pcall(flow_of, "task", { next = "z" })
+    assert.is_false(ok)
+    assert.matches("moves a 'due' or a 'timeout', but none", err.message, 1,
+      true)
+    local id = begun(flow_of("task", { timeout = "1h", reschedule = {
+      event = "later", key = function() return {} end } }))
+    err = assert(engine:get(id)).error
+    assert.matches('task "w": `key` returned neither a text nor a number',
+      err.message, 1, true)
+  end)
+end)

@@ -85,7 +85,7 @@ select distinct on (o.id) o.shard, o.id, o.instance, o.token, o.node, o.visit,
 
 -- name: task_due
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
---       @token integer[], @visit bigint[], @due_at time[],
+--       @token integer[], @visit bigint[], @due_at time?[],
 --       @updated_at time[]
 -- It was put off.
 insert into pawl.task as t ({{task_columns}}, due_at)

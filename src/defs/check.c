@@ -411,7 +411,8 @@ static int has_limit(const pawl_node *node) {
 static pawl_code check_reschedule(const pawl_def *d, const pawl_node *node,
                                   pawl_error *err) {
   MUST(check_pattern(d, node, "reschedule.event", node->moved_by, err));
-  if (node->moved_by && node->kind == PAWL_KIND_WAIT && !has_limit(node))
+  if (node->moved_by && node->kind != PAWL_KIND_TIMER && !has_limit(node) &&
+      !pawl_node_says(node, "due"))
     return pawl_refuse_node(d, node, err, "timeout = \"7d\"",
                             ": `reschedule` moves a `timeout`, and there is "
                             "none");
@@ -469,9 +470,6 @@ static pawl_code check_boundary(const pawl_def *d, const pawl_node *node,
     return pawl_refuse_node(
         d, node, err, "put it on a step, task, wait, call, each or fork",
         ": nothing stays at \"%s\" that a boundary could be beside", node->on);
-  if (node->has_every)
-    return pawl_refuse_node(d, node, err, "every = \"1d\"",
-                            ": `every` is a duration, and no handler");
   if (node->interrupts && repeats)
     return pawl_refuse_node(d, node, err, "leave one of them out",
                             ": one with `every` cannot `interrupt`");

@@ -21,16 +21,17 @@
  *    "nodes":[{"name":"reserve","kind":"step","line":5,
  *              "next":"approve" | {"yes":"a","no":"b"},
  *              "retry":{"max":5,"base":1000000,"cap":300000000,"factor":2.0,
- *                       "jitter":0.5,"on":["busy"],"never":["declined"]},
+ *                       "jitter":0.5,"on":["busy"],"never":["declined"],
+ *                       "delay":true},             a handler
  *              "on_exhausted":"fail"|"suspend",
  *              "on_error":{"card_declined":"ask_again","*":"other"},
- *              "timeout":600000000,"transactional":true,
+ *              "timeout":600000000 | true,"transactional":true,
  *              "durability":"every",              else the workflow's
  *              "run":true,"undo":true,            handlers that exist
  *              "after":3600000000 | true,"at":true,   timer: one of the two
- *              "reschedule":{"event":"timer.moved","key":"order_id",
- *                            "into":"when"},      timer, wait: what moves its
- *                                                 time
+ *              "reschedule":{"event":"timer.moved","key":"order_id" | true,
+ *                            "into":"when"},      timer, wait, task, call, each:
+ *                                                 what moves its time
  *              "choose":true,                     choice
  *              "event":"payment.*",               wait: this, or
  *              "condition":true,                  a handler
@@ -57,7 +58,7 @@
  *              "group":"gpu" | true,"priority":5 | true,   so are these, which
  *                                                 may be handlers
  *              "items":true,"branch":"measure","window":10,
- *              "on":"approve","interrupt":true,"every":86400000000,
+ *              "on":"approve","interrupt":true,"every":86400000000 | true,
  *                                                 timer, wait: a boundary
  *              "on_failure":"stop"|"collect","enough":true,
  *              "tolerate":3 | "2.5%",             each
@@ -166,13 +167,16 @@ typedef struct pawl_node {
   pawl_retry retry;
   int64_t timeout_us;
   int durability; /* PAWL_DURABLE_..., -1: as the workflow's */
-  int has_key, has_input, has_group, has_priority, has_timeout; /* handlers */
+  /* handlers */
+  int has_key, has_input, has_group, has_priority, has_timeout, has_delay;
+  int has_mover_key; /* of `reschedule` */
   int64_t limit_us; /* wait, task, call, each: their `timeout`; -1: none */
   /* wait */
   const char *key;  /* a variable's name; NULL: none, or a handler */
   pawl_str accepts; /* what an event's data must be; at NULL: any */
-  /* timer, wait: the event that has its time worked out anew, the variable
-   * that its key is in, and that which takes its data; NULL: none */
+  /* timer, wait, task, call, each: the event that has its time worked out
+   * anew, the variable that its key is in, and that which takes its data;
+   * NULL: none, or a handler of the key */
   const char *moved_by, *moved_key, *moved_into;
   /* task: static parts as JSON text; {NULL, 0}: none */
   pawl_str task, escalate;

@@ -24,8 +24,9 @@ int pawl_node_may_host(const pawl_node *node) {
 }
 
 static int has_ear(const pawl_node *node, pawl_ear ear) {
-  return node->kind == PAWL_KIND_WAIT ||
-         (node->kind == PAWL_KIND_TIMER && ear == PAWL_EAR_MOVE);
+  if (ear == PAWL_EAR_OWN) return node->kind == PAWL_KIND_WAIT;
+  return node->kind == PAWL_KIND_TIMER ||
+         pawl_kind_shapes[node->kind].receives;
 }
 
 const char *pawl_node_listens(const pawl_node *node, pawl_ear ear) {
@@ -172,6 +173,7 @@ static pawl_code read_retry(pawl_reader *r, pawl_str object, pawl_node *node) {
   MUST(pawl_reader_count(r, value, "max", INT32_MAX, &retry->max));
   MUST(pawl_reader_duration(r, value, "base", 0, &retry->base_us));
   MUST(pawl_reader_duration(r, value, "cap", 0, &retry->cap_us));
+  MUST(pawl_reader_flag(r, value, "delay", &node->has_delay));
   MUST(read_codes(r, value, "on", &retry->on));
   MUST(read_codes(r, value, "never", &retry->never));
   settle_delays(value, retry);
@@ -195,7 +197,8 @@ static pawl_code read_duration(pawl_reader *r, pawl_str object,
 static pawl_code read_timeout(pawl_reader *r, pawl_str object,
                               pawl_node *node) {
   if (!pawl_kind_shapes[node->kind].receives)
-    return pawl_reader_duration(r, object, "timeout", 1, &node->timeout_us);
+    return read_duration(r, object, "timeout", 1, &node->timeout_us,
+                         &node->has_timeout);
   return read_duration(r, object, "timeout", 1, &node->limit_us,
                        &node->has_timeout);
 }
@@ -203,14 +206,19 @@ static pawl_code read_timeout(pawl_reader *r, pawl_str object,
 /* ---- what a few kinds say ---- */
 
 /* A name, or `true` for a handler. */
-static pawl_code read_key(pawl_reader *r, pawl_str object, pawl_node *node) {
+static pawl_code read_key_of(pawl_reader *r, pawl_str object, const char **key,
+                             int *asked) {
   pawl_str value;
   if (!pawl_json_get(object, "key", &value)) return PAWL_OK;
   if (pawl_json_kind_of(value) == PAWL_JSON_STRING)
-    return pawl_reader_unquote(r, value, "key", &node->key);
-  node->has_key = pawl_json_kind_of(value) == PAWL_JSON_TRUE;
-  if (node->has_key) return PAWL_OK;
+    return pawl_reader_unquote(r, value, "key", key);
+  *asked = pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  if (*asked) return PAWL_OK;
   return pawl_reader_wrong(r, "key", "a name, or true: a handler");
+}
+
+static pawl_code read_key(pawl_reader *r, pawl_str object, pawl_node *node) {
+  return read_key_of(r, object, &node->key, &node->has_key);
 }
 
 /* Looked at by the check (value/types.h). */
@@ -228,7 +236,7 @@ static pawl_code read_reschedule(pawl_reader *r, pawl_str object,
   if (pawl_json_kind_of(value) != PAWL_JSON_OBJECT)
     return pawl_reader_wrong(r, "reschedule", "an object");
   MUST(pawl_reader_text(r, value, "event", &node->moved_by));
-  MUST(pawl_reader_text(r, value, "key", &node->moved_key));
+  MUST(read_key_of(r, value, &node->moved_key, &node->has_mover_key));
   MUST(pawl_reader_text(r, value, "into", &node->moved_into));
   return node->moved_by ? PAWL_OK
                         : pawl_reader_wrong(r, "reschedule.event", "there");

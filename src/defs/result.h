@@ -19,13 +19,19 @@
   X(CHOOSE, "choose")   /* transition */                                    \
   X(AT, "at")           /* seconds since 1970 or "2026-01-31T10:00:00Z" */  \
   X(AFTER, "after")     /* timer: a duration, as one is written */          \
-  X(TIMEOUT, "timeout") /* wait, task, call, each: the same; nil: none */   \
+  X(TIMEOUT, "timeout") /* step, wait, task, call, each: the same; nil:     \
+                           none, of a step the usual one */                 \
+  X(EVERY, "every")     /* boundary timer: the same, above 0; nil: it fires \
+                           no more */                                       \
+  X(DELAY, "delay")     /* of retry, called with (ctx, attempt, error): the \
+                           same; nil: by policy */                          \
   X(DUE, "due")         /* task: the same */                                \
   X(OUTPUT, "output")   /* the instance's output */                         \
   X(UNDO, "undo")       /* nothing; takes back what the node did, of which  \
                            ctx.output is what it gave */                    \
   X(KEY, "key")         /* wait: in `output` a JSON string, number,         \
                            boolean, or anything the engine will refuse */   \
+  X(RESCHEDULE, "reschedule") /* of that, its key: the same */              \
   X(MATCH, "match")     /* wait: called with (event, ctx); `truth` */       \
   X(ANSWER, "answer")   /* wait: called with (event, ctx); in `output` what \
                            who asked is told */                             \
@@ -96,7 +102,7 @@ int pawl_handler_is_pure(pawl_handler handler);
   X(FLAG, truth)        /* MATCH, CONDITION, ENOUGH */                      \
   X(TIME, at_us)        /* AT */                                            \
   X(FLAG, has_lasts)                                                        \
-  X(TIME, lasts_us)     /* AFTER, TIMEOUT, DUE */
+  X(TIME, lasts_us)     /* AFTER, TIMEOUT, EVERY, DELAY, DUE */
 /* When it failed these alone count: */
 #define PAWL_RESULT_FAILURE(X)                                              \
   X(FLAG, no_retry)       /* error{ retry = false }; VALUE, LIMIT and       \

@@ -244,6 +244,7 @@ static int is_output(const pawl_host *host, const pawl_limits *limits,
     case PAWL_HANDLER_RUN:
     case PAWL_HANDLER_OUTPUT:
     case PAWL_HANDLER_KEY:
+    case PAWL_HANDLER_RESCHEDULE:
     case PAWL_HANDLER_INPUT:
     case PAWL_HANDLER_ANSWER:
     case PAWL_HANDLER_GROUP:
@@ -264,10 +265,18 @@ static int is_transition(const pawl_call *call, const pawl_said *r) {
 
 static int is_duration(const pawl_call *call, const pawl_said *r) {
   if (!r->has_lasts) return call->handler != PAWL_HANDLER_AFTER;
-  return (call->handler == PAWL_HANDLER_AFTER ||
-          call->handler == PAWL_HANDLER_TIMEOUT ||
-          call->handler == PAWL_HANDLER_DUE) &&
-         r->lasts_us >= 0 && r->lasts_us <= PAWL_MAX_DURATION_US;
+  if (r->lasts_us > PAWL_MAX_DURATION_US) return 0;
+  switch (call->handler) {
+    case PAWL_HANDLER_AFTER:
+    case PAWL_HANDLER_TIMEOUT:
+    case PAWL_HANDLER_DELAY:
+    case PAWL_HANDLER_DUE:
+      return r->lasts_us >= 0;
+    case PAWL_HANDLER_EVERY:
+      return r->lasts_us > 0;
+    default:
+      return 0;
+  }
 }
 
 static int is_object(int is_changed, const pawl_buf *text, size_t most) {

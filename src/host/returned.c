@@ -46,6 +46,8 @@ static const char *path_of(pawl_handler handler) {
     case PAWL_HANDLER_GROUP:
     case PAWL_HANDLER_PRIORITY:
       return pawl_handler_name(handler);
+    case PAWL_HANDLER_RESCHEDULE:
+      return "key";
     case PAWL_HANDLER_ENOUGH:
       return "sum";
     default:
@@ -138,6 +140,17 @@ static pawl_code take_time(pawl_run *run, lua_State *L, int idx) {
   return PAWL_OK;
 }
 
+/* What comes again after no time would come for ever. */
+static pawl_code check_lasts(const pawl_run *run, pawl_error *err) {
+  if (run->result->lasts_us > 0 || run->call->handler != PAWL_HANDLER_EVERY)
+    return PAWL_OK;
+  pawl_fail_hint(err, PAWL_VALUE, "nil: it fires no more",
+                 "`every` returned no duration: it must be longer than "
+                 "nothing");
+  pawl_error_where(err, "duration");
+  return PAWL_VALUE;
+}
+
 /* As a definition has it; nil: none, but of a timer. */
 static pawl_code take_duration(pawl_run *run, lua_State *L, int idx) {
   pawl_error *err = run->caught.err;
@@ -147,7 +160,7 @@ static pawl_code take_duration(pawl_run *run, lua_State *L, int idx) {
   if (lua_isinteger(L, -3)) {
     run->result->has_lasts = 1;
     run->result->lasts_us = lua_tointeger(L, -3);
-    return PAWL_OK;
+    return check_lasts(run, err);
   }
   pawl_fail_hint(err, PAWL_VALUE, lua_tostring(L, -1),
                  "`%s` returned no duration: %s",
@@ -170,10 +183,13 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
       return take_time(run, L, idx);
     case PAWL_HANDLER_AFTER:
     case PAWL_HANDLER_TIMEOUT:
+    case PAWL_HANDLER_EVERY:
+    case PAWL_HANDLER_DELAY:
     case PAWL_HANDLER_DUE:
       return take_duration(run, L, idx);
     case PAWL_HANDLER_OUTPUT:
     case PAWL_HANDLER_KEY:
+    case PAWL_HANDLER_RESCHEDULE:
     case PAWL_HANDLER_INPUT:
     case PAWL_HANDLER_GROUP:
     case PAWL_HANDLER_PRIORITY:

@@ -71,10 +71,26 @@ static int after(lua_State *L, int status, lua_KContext context) {
   return 0;
 }
 
+/* What it is called with behind ctx; their number, -1: it has failed. */
+static int push_more(pawl_run *run, lua_State *L) {
+  switch (run->call->handler) {
+    case PAWL_HANDLER_ENOUGH:
+      run->caught.rc = pawl_ctx_push_output(run, L);
+      run->result->no_retry = pawl_catch_is_for_good(run->caught.rc);
+      return run->caught.rc == PAWL_OK ? 1 : -1;
+    case PAWL_HANDLER_DELAY: /* attempts that have failed; ctx.error */
+      lua_pushinteger(L, run->call->attempt - 1);
+      lua_getfield(L, AT_CTX, "error");
+      return 2;
+    default:
+      return 0;
+  }
+}
+
 /* (run), on the handlers' thread */
 static int body(lua_State *L) {
   pawl_run *run = lua_touserdata(L, 1);
-  int status, nargs = 1;
+  int status, nargs = 1, more;
   pawl_host_use_folder(run->host, L, run->call->ref);
   pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CATCH);
   pawl_ctx_push(run, L);
@@ -95,13 +111,9 @@ static int body(lua_State *L) {
     nargs = 2;
   }
   lua_pushvalue(L, AT_CTX);
-  if (run->call->handler == PAWL_HANDLER_ENOUGH) {
-    run->caught.rc = pawl_ctx_push_output(run, L);
-    run->result->no_retry = pawl_catch_is_for_good(run->caught.rc);
-    if (run->caught.rc != PAWL_OK) return 0;
-    nargs = 2;
-  }
-  status = lua_pcallk(L, nargs, 2, AT_CATCH, (lua_KContext)run, after);
+  more = push_more(run, L);
+  if (more < 0) return 0;
+  status = lua_pcallk(L, nargs + more, 2, AT_CATCH, (lua_KContext)run, after);
   return after(L, status, (lua_KContext)run);
 }
 

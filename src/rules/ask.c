@@ -4,15 +4,16 @@
 #include "../value/json.h"
 #include "machine.h"
 
-pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_node *node,
-                             pawl_error *err) {
-  int64_t took = pawl_decision_now(d) - d->began_us;
+pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_token *t,
+                             const pawl_node *node, pawl_error *err) {
+  const int64_t took = pawl_decision_now(d) - d->began_us;
+  const int64_t limit_us = pawl_token_timeout(t, node);
 
-  if (took <= node->timeout_us) return PAWL_OK;
+  if (took <= limit_us) return PAWL_OK;
   pawl_said_clear(d->result);
   pawl_fail(err, PAWL_TIMEOUT, "%s \"%s\" took %.1f s; its timeout is %.1f s",
             pawl_kind_name(node->kind), node->name, (double)took / 1e6,
-            (double)node->timeout_us / 1e6);
+            (double)limit_us / 1e6);
   return PAWL_TIMEOUT;
 }
 
@@ -97,32 +98,38 @@ static void tell_cancellation(pawl_decision *d, pawl_buf *out) {
 pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
                               pawl_handler handler, pawl_str event,
                               pawl_str output, pawl_error *err) {
-  const pawl_token *t = pawl_tok(d, k);
-  pawl_question q = {.token = t,
-                     .node = node,
+  pawl_question q = {.node = node,
                      .handler = handler,
                      .event = event,
-                     .output = output};
+                     .output = output,
+                     .error = error_of(d, pawl_tok(d, k))};
   pawl_buf why = {.alloc = d->alloc};
-  int waits = 0;
 
-  if (!event.at && t->event.len) q.event = pawl_buf_str(&t->event);
-  q.error = error_of(d, t);
   if (!q.error.at && pawl_is_cleaning(d)) {
     tell_cancellation(d, &why);
     q.error = pawl_buf_str(&why);
   }
+  pawl_code rc = pawl_run_question(d, k, &q, err);
+  pawl_buf_deinit(&why);
+  return rc;
+}
+
+pawl_code pawl_run_question(pawl_decision *d, int k, pawl_question *q,
+                   pawl_error *err) {
+  const pawl_token *t = q->token = pawl_tok(d, k);
+  int waits = 0;
+
+  if (!q->event.at && t->event.len) q->event = pawl_buf_str(&t->event);
   assert(pawl_tok_live(d, k) && d->turn != PAWL_TURN_LETTERS);
   assert(!pawl_is_aloft(d, t));
   pawl_said_clear(d->result);
-  pawl_code rc = d->world->ask(d->world->ud, d, &q, &waits, err);
-  pawl_buf_deinit(&why);
+  pawl_code rc = d->world->ask(d->world->ud, d, q, &waits, err);
   assert(waits == pawl_is_aloft(d, t));
   d->plan.waits |= waits;
   if (!waits) rc = pawl_spend_lines(d, rc, err);
-  if (pawl_handler_is_pure(handler))
+  if (pawl_handler_is_pure(q->handler))
     d->plan.asked = 1;
   else if (rc == PAWL_OK && !waits)
-    rc = pawl_check_timeout(d, node, err);
+    rc = pawl_check_timeout(d, t, q->node, err);
   return rc;
 }

@@ -657,7 +657,8 @@ static void undo_returned(pawl_decision *d, int k, pawl_code rc,
   const pawl_node *node = k < 0 ? NULL : pawl_tok_node(d, k);
   const int goes_on = pawl_is_undoing_part(d);
 
-  if (rc == PAWL_OK && node) rc = pawl_check_timeout(d, node, err);
+  if (rc == PAWL_OK && node)
+    rc = pawl_check_timeout(d, pawl_tok(d, k), node, err);
   pawl_undo_returned(d, rc, err, d->began_us);
   settle_after(d);
   finish_plan(d);
@@ -676,7 +677,8 @@ static void step_returned(pawl_decision *d, int k, pawl_code rc,
     give_up(d, k, err);
     return;
   }
-  if (rc == PAWL_OK) rc = pawl_check_timeout(d, &d->def->nodes[at], err);
+  if (rc == PAWL_OK)
+    rc = pawl_check_timeout(d, pawl_tok(d, k), &d->def->nodes[at], err);
   pawl_step_returned(d, k, at, rc, err);
   if (!is_late) pawl_joins_race(d);
   settle_after(d);

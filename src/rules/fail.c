@@ -203,6 +203,35 @@ static void route(pawl_decision *d, int k, int to, const pawl_error *err) {
     pawl_buf_clear(&d->plan.error);
 }
 
+/* Its node's own `delay` says when it is tried again, unless the failure has.
+ * One that fails itself, or says nothing, leaves that to the policy, as what is
+ * to be tried again is. `record`: of the failure. */
+static int64_t ask_delay(pawl_decision *d, int k, const pawl_error *failed,
+                         int record, int64_t by_policy_us) {
+  pawl_buf error = {.alloc = d->alloc};
+  pawl_error err = {0};
+  pawl_question q = {.node = pawl_tok_node(d, k),
+                     .handler = PAWL_HANDLER_DELAY};
+
+  pawl_caught_make(d, pawl_tok(d, k), failed, &error);
+  pawl_tok(d, k)->failed |= error.failed;
+  q.error = pawl_buf_str(&error);
+  if (pawl_run_question(d, k, &q, &err) != PAWL_OK)
+    pawl_buf_addf(&pawl_plan_record_at(&d->plan, record)->text,
+                  "tried again by `retry`, as its `delay` failed: %s",
+                  err.message);
+  else if (d->result->has_lasts)
+    by_policy_us = d->result->lasts_us;
+  pawl_buf_deinit(&error);
+  return by_policy_us;
+}
+
+static int asks_delay(const pawl_decision *d, const pawl_node *node,
+                      const pawl_failure *f) {
+  return node->has_delay && !f->passes && f->retry_after_us < 0 &&
+         d->turn != PAWL_TURN_LETTERS;
+}
+
 void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
                      int64_t began_us) {
   pawl_plan *p = &d->plan;
@@ -221,6 +250,9 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
   pawl_failure_note(d, k, &f);
   switch (verdict) {
     case PAWL_VERDICT_RETRY:
+      if (asks_delay(d, node, &f))
+        delay_us = ask_delay(d, k, err, p->nrecords - 1, delay_us);
+      r = pawl_plan_record_at(p, p->nrecords - 1);
       r->due_us = pawl_time_after(now, delay_us);
       try_again(d, k, r->due_us);
       break;

@@ -43,6 +43,12 @@ typedef struct pawl_kind_rules {
   void (*shift)(pawl_decision *d, int k, int64_t by_us);
   /* It is to be due at that time. NULL: nothing but that. */
   void (*wake)(pawl_token *t, const pawl_node *node, int64_t at);
+  /* An event has its times worked out anew, as handlers are shown it, from then
+   * on: when it is to be looked at, in *due_us. NULL: it has one time, which
+   * pawl_wait_limit tells. Where that fails nothing has changed. */
+  pawl_code (*move)(pawl_decision *d, int k, const pawl_node *node,
+                    int64_t from_us, pawl_str event, int64_t *due_us,
+                    pawl_error *err);
   /* It waits, and goes on as the node `is` of another version, of the same
    * kind. NULL: it just stands there. */
   void (*transfer)(pawl_decision *d, int k, const pawl_node *was,

@@ -123,10 +123,14 @@ pawl_code pawl_run_handler(pawl_decision *d, int k, const pawl_node *node,
 pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
                               pawl_handler handler, pawl_str event,
                               pawl_str output, pawl_error *err);
+/* The same of one that is shown what is said here: its node, which handler,
+ * event, output and error. */
+pawl_code pawl_run_question(pawl_decision *d, int k, pawl_question *q,
+                   pawl_error *err);
 /* Nothing interrupts a handler, but what comes too late does not count: after
  * that time others may have taken over. */
-pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_node *node,
-                             pawl_error *err);
+pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_token *t,
+                             const pawl_node *node, pawl_error *err);
 /* Of a definition with quotas; PAWL_LIMIT: that was too much. */
 pawl_code pawl_spend(pawl_decision *d, pawl_quota quota, int64_t n,
                      pawl_error *err);
@@ -288,6 +292,9 @@ int pawl_limit_transfer(pawl_token *t, const pawl_node *was,
  * when it is: it may have been shifted. */
 void pawl_wait_transfer(pawl_decision *d, int k, const pawl_node *was,
                         const pawl_node *is);
+/* The same with what moves it. */
+void pawl_child_transfer(pawl_decision *d, int k, const pawl_node *was,
+                         const pawl_node *is);
 /* Its `timeout` transition, or the failure "timeout". */
 void pawl_time_out(pawl_decision *d, int k, const pawl_node *node);
 /* Everything whose time came before then, in that order: timers, timeouts,
@@ -312,6 +319,10 @@ void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear);
  * that an event could have; it need not be tried again. */
 pawl_code pawl_listen_key(pawl_decision *d, const pawl_node *node,
                           const char *name, pawl_buf *key, pawl_error *err);
+/* The same of one that this handler says. */
+pawl_code pawl_listen_key_asked(pawl_decision *d, int k,
+                                const pawl_node *node, pawl_handler handler,
+                                pawl_buf *key, pawl_error *err);
 /* As it was sent, in the record of what came of it. */
 void pawl_event_note(pawl_record *r, const pawl_letter *l);
 /* What whoever asked is told, JSON: {member: value}. */
@@ -340,13 +351,20 @@ void pawl_conditions_keep(pawl_decision *d);
 pawl_reception pawl_reschedule(pawl_decision *d, int k, const pawl_node *node,
                                const pawl_letter *l, pawl_str event,
                                pawl_buf *why);
+/* The same, as `hear` of what listens for nothing else. */
+pawl_reception pawl_reschedule_hear(pawl_decision *d, int k,
+                                    const pawl_node *node, pawl_ear ear,
+                                    const pawl_letter *l, pawl_str event,
+                                    pawl_buf *why);
 /* It listens for that from now on; the key is looked up first, as it may not be
  * there. PAWL_SCRIPT as in pawl_listen_key. */
-pawl_code pawl_reschedule_key(pawl_decision *d, const pawl_node *node,
+pawl_code pawl_reschedule_key(pawl_decision *d, int k, const pawl_node *node,
                               pawl_buf *key, pawl_error *err);
 void pawl_reschedule_listen(pawl_decision *d, int k, const pawl_node *node,
                             const pawl_buf *key);
-/* The same in another version. */
+/* No more, if it does. */
+void pawl_reschedule_end(pawl_decision *d, int k);
+/* The same in another version: a key that a handler says stays as it was. */
 void pawl_reschedule_transfer(pawl_decision *d, int k, const pawl_node *was,
                               const pawl_node *is);
 

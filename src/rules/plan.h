@@ -82,7 +82,8 @@ typedef enum pawl_effect_kind {
                               ("cancelled", "timed_out"), if still open */
   PAWL_EFFECT_TASK_RAISE, /* overdue: token, n (visit), data: priority, users,
                               roles, groups to add */
-  PAWL_EFFECT_TASK_DUE,   /* put off: token, n (visit), at_us (due) */
+  PAWL_EFFECT_TASK_DUE,   /* put off: token, n (visit), at_us (due; 0: at no
+                             time) */
   PAWL_EFFECT_TASK_RENAME, /* token, n (visit), node: its name now */
   PAWL_EFFECT_MESSAGE,     /* to another instance: name (kind), id (target),
                               data; see deliver.c */

@@ -1,4 +1,5 @@
-/* Events that move the time of what waits: a timer, or a wait that gives up. */
+/* Events that move the time of what waits: a timer, or what gives up or is due
+ * at some time. */
 
 #include "machine.h"
 
@@ -6,13 +7,17 @@
 static pawl_handler handler_of(const pawl_node *node) {
   return node->has_at      ? PAWL_HANDLER_AT
          : node->has_after ? PAWL_HANDLER_AFTER
-                           : PAWL_HANDLER_TIMEOUT;
+         : node->has_due && !node->has_timeout ? PAWL_HANDLER_DUE
+                                               : PAWL_HANDLER_TIMEOUT;
 }
 
 /* ---- listening ---- */
 
-pawl_code pawl_reschedule_key(pawl_decision *d, const pawl_node *node,
+pawl_code pawl_reschedule_key(pawl_decision *d, int k, const pawl_node *node,
                               pawl_buf *key, pawl_error *err) {
+  if (node->has_mover_key)
+    return pawl_listen_key_asked(d, k, node, PAWL_HANDLER_RESCHEDULE, key,
+                                 err);
   return node->moved_key ? pawl_listen_key(d, node, node->moved_key, key, err)
                          : PAWL_OK;
 }
@@ -21,13 +26,20 @@ void pawl_reschedule_listen(pawl_decision *d, int k, const pawl_node *node,
                             const pawl_buf *key) {
   if (node->moved_by)
     pawl_listen(d, k, PAWL_EAR_MOVE, node->moved_by,
-                node->moved_key ? key : NULL);
+                node->moved_key || key->len ? key : NULL);
+}
+
+void pawl_reschedule_end(pawl_decision *d, int k) {
+  if (pawl_detail_has(pawl_tok(d, k), PAWL_DETAIL_moved))
+    pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
 }
 
 void pawl_reschedule_transfer(pawl_decision *d, int k, const pawl_node *was,
                               const pawl_node *is) {
   pawl_buf key = {.alloc = d->plan.alloc};
 
+  if (was->has_mover_key && is->has_mover_key)
+    pawl_buf_adds(&key, pawl_ear_heard(pawl_tok(d, k), PAWL_EAR_MOVE));
   if (was->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
   if (is->moved_key)
     (void)pawl_event_key(d, pawl_vars_now(d), is->moved_key, &key);
@@ -47,6 +59,10 @@ static pawl_code work_out(pawl_decision *d, int k, const pawl_node *node,
   int64_t from_us = pawl_tok(d, k)->entered_us, limit_us;
   pawl_str none = {0};
 
+  if (l->received_us > from_us) from_us = l->received_us;
+  if (pawl_kind_of(d, node)->move)
+    return pawl_kind_of(d, node)->move(d, k, node, from_us, event, due_us,
+                                       err);
   if (node->has_at || pawl_node_asks_limit(node))
     MUST(pawl_run_handler_on(d, k, node, handler_of(node), event, none, err));
   if (node->has_at) {
@@ -57,7 +73,6 @@ static pawl_code work_out(pawl_decision *d, int k, const pawl_node *node,
     pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_limit,
                     d->result->has_lasts ? d->result->lasts_us : -1);
   limit_us = pawl_token_limit(pawl_tok(d, k), node);
-  if (l->received_us > from_us) from_us = l->received_us;
   *due_us = limit_us >= 0 ? pawl_time_after(from_us, limit_us) : 0;
   return PAWL_OK;
 }
@@ -122,4 +137,12 @@ pawl_reception pawl_reschedule(pawl_decision *d, int k, const pawl_node *node,
   pawl_buf_clear(&d->plan.detail);
   pawl_trace_wait(d, k, node);
   return PAWL_RECEIVED;
+}
+
+pawl_reception pawl_reschedule_hear(pawl_decision *d, int k,
+                                    const pawl_node *node, pawl_ear ear,
+                                    const pawl_letter *l, pawl_str event,
+                                    pawl_buf *why) {
+  (void)ear;
+  return pawl_reschedule(d, k, node, l, event, why);
 }

@@ -113,6 +113,7 @@ static void leave(pawl_decision *d, int k, int to, int record,
   pawl_buf_swap(&path,
                 &p->detail); /* its memory serves for what it will say */
   pawl_buf_clear(&path);
+  pawl_reschedule_end(d, k);
   pawl_detail_keep(t, PAWL_DETAIL_STAYS);
   if (record >= 0 && t->depth)
     keep_output(d, k, pawl_plan_record_at(p, record));

@@ -75,9 +75,10 @@ void pawl_token_climb(pawl_decision *d, int k, int depth) {
 void pawl_stop_waiting(pawl_decision *d, int k, const char *status) {
   const pawl_node *node = pawl_tok_node(d, k);
 
-  if (pawl_tok(d, k)->state == PAWL_TOKEN_WAITING && node &&
-      pawl_kind_of(d, node)->stop)
+  if (pawl_tok(d, k)->state != PAWL_TOKEN_WAITING || !node) return;
+  if (pawl_kind_of(d, node)->stop)
     pawl_kind_of(d, node)->stop(d, k, node, status);
+  pawl_reschedule_end(d, k);
 }
 
 void pawl_token_end(pawl_decision *d, int k, const char *why) {

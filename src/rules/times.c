@@ -58,6 +58,12 @@ void pawl_wait_transfer(pawl_decision *d, int k, const pawl_node *was,
     pawl_wait_until(t, began_us, pawl_token_limit(t, is));
 }
 
+void pawl_child_transfer(pawl_decision *d, int k, const pawl_node *was,
+                         const pawl_node *is) {
+  pawl_wait_transfer(d, k, was, is);
+  pawl_reschedule_transfer(d, k, was, is);
+}
+
 /* ---- over ---- */
 
 void pawl_time_out(pawl_decision *d, int k, const pawl_node *node) {

@@ -89,6 +89,13 @@ int64_t pawl_token_limit(const pawl_token *t, const pawl_node *node) {
   return node->kind == PAWL_KIND_TIMER ? node->after_us : node->limit_us;
 }
 
+int64_t pawl_token_timeout(const pawl_token *t, const pawl_node *node) {
+  const int is_said = node->kind == PAWL_KIND_STEP && node->has_timeout &&
+                      pawl_detail_of(t)->limit > 0;
+
+  return is_said ? pawl_detail_of(t)->limit : node->timeout_us;
+}
+
 pawl_token *pawl_tokens_find(pawl_token_list *t, int32_t no) {
   int low = 0, high = t->n; /* the first not below `no` */
   while (low < high) {

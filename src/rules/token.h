@@ -107,6 +107,8 @@ static inline int pawl_token_asks_now(const pawl_token *t) {
 void pawl_token_ask(pawl_token *t, pawl_asks how);
 /* How long it waits at its node, a timer among them; -1: for ever. */
 int64_t pawl_token_limit(const pawl_token *t, const pawl_node *node);
+/* How long a handler of its node may take. */
+int64_t pawl_token_timeout(const pawl_token *t, const pawl_node *node);
 /* NULL: none. They are in the order of their numbers. */
 pawl_token *pawl_tokens_find(pawl_token_list *t, int32_t no);
 int pawl_tokens_live(const pawl_token_list *t);

@@ -18,9 +18,12 @@ local words = require "pawl.words"
 ---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
 ---                              it waits; without a `timeout` transition it
 ---                              then fails with that code
+---@field reschedule? string|pawl.Reschedule  an event that has `timeout`
+---                              worked out anew: a name, a pattern, or
+---                              `{ event=, key=, into= }`
 ---@field into? string  the variable that takes the child's output
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what the child did
----@field retry? table|integer|false  when it fails, as a step; default: once
+---@field retry? pawl.Retry|integer|false  when it fails, as a step; default: once
 ---@field on_error? table<string, string>  by error code; "*" any other
 ---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
 ---                              time, while it stands there: `{ after=, every=,
@@ -51,6 +54,7 @@ return {
     group = shape.group,
     priority = shape.start_priority,
     timeout = shape.asked_limit,
+    reschedule = shape.reschedule,
     into = shape.name,
     undo = shape.handler,
     retry = shape.retry,
@@ -61,13 +65,17 @@ return {
   needs = { { "workflow", 'workflow = "order.ship"' } },
   follows = true,
   transitions = { "completed", "failed", "cancelled", "timeout" },
+  check = function(node, whose)
+    shape.moved(node, whose, { "timeout" })
+  end,
   receives = true,
   waits_for = "child",
   mermaid = { "[[", "]]" },
   dot = "box3d",
   detail = words.child,
   sentence = function(data, token, w)
-    return ("it waits for its child, an instance of %s, which %s.%s"):format(
-      w.workflow, state_of(w), words.timeout_of(data, token))
+    return ("it waits for its child, an instance of %s, which %s.%s%s"):format(
+      w.workflow, state_of(w), words.timeout_of(data, token),
+      words.moved_by(data, w))
   end,
 }

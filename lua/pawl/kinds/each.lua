@@ -31,6 +31,9 @@ local words = require "pawl.words"
 ---                              when the next one has
 ---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
 ---                              it waits for all of them
+---@field reschedule? string|pawl.Reschedule  an event that has `timeout`
+---                              worked out anew: a name, a pattern, or
+---                              `{ event=, key=, into= }`
 ---@field into? string  the variable that takes the results, in order
 ---@field on_error? table<string, string>  by error code; "*" any other
 ---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
@@ -54,6 +57,7 @@ local words = require "pawl.words"
 ---@field each fun(self: pawl.Workflow, name: string, options: pawl.EachOptions): pawl.Workflow
 
 local function check(node, whose)
+  shape.moved(node, whose, { "timeout" })
   if node.tolerate and node.on_failure then
     problem.fail("keep one of them", "%s has both 'tolerate' and 'on_failure'",
       whose)
@@ -82,6 +86,7 @@ return {
     tolerate = shape.share,
     enough = shape.handler,
     timeout = shape.asked_limit,
+    reschedule = shape.reschedule,
     into = shape.name,
     on_error = shape.on_error,
     on_timer = boundary.on_timer,
@@ -111,8 +116,8 @@ return {
     if w.tolerated then
       text = ("%s (%d may fail)"):format(text, w.tolerated)
     end
-    return ("%s, %d under way (%d at most).%s%s"):format(text, w.under_way,
+    return ("%s, %d under way (%d at most).%s%s%s"):format(text, w.under_way,
       w.window, w.early and " It may end before all of them have." or "",
-      words.timeout_of(data, token))
+      words.timeout_of(data, token), words.moved_by(data, w))
   end,
 }

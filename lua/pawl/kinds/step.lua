@@ -10,12 +10,13 @@ local shape = require "pawl.shape"
 ---@field into? string  the variable that takes the output
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what `run` did
 ---@field retry? pawl.Retry|integer|false  `{ max=, base=, cap=, factor=, jitter=,
----                              on=, never= }`, the attempts in all, or false
----                              for one; 3
+---                              delay=, on=, never= }`, the attempts in all,
+---                              or false for one; 3
 ---@field on_error? table<string, string>  by error code, at once; "*" any other,
 ---                              when no attempt is left
 ---@field on_exhausted? "fail"|"suspend"  when no attempt is left; "fail"
----@field timeout? number|string  of one attempt; 10 minutes
+---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  of one
+---                              attempt; 10 minutes
 ---@field transactional? boolean  `ctx.db` writes in the transaction that
 ---                              records the step
 ---@field durability? "every"|"grouped"|"save"  when what it did is on disk; as
@@ -27,11 +28,17 @@ local shape = require "pawl.shape"
 ---                              `{ event=, key=, match=, answer=, into=, ... }`
 
 ---@class pawl.Retry
----@field max? integer           attempts in all
----@field base? number|string    the delay behind the first
----@field cap? number|string     the longest delay
----@field factor? number         how delays grow
----@field jitter? number         0 to 1: how far they are spread
+---@field max? integer           attempts in all; 3, of what waits for somebody
+---                              else 1
+---@field base? number|string    the delay behind the first; 1 s
+---@field cap? number|string     the longest delay; 5 minutes, and at least twice
+---                              a longer `base`
+---@field factor? number         how delays grow; 2
+---@field jitter? number         0 to 1: how far they are spread; 0.5
+---@field delay? fun(ctx: pawl.Ctx, attempt: integer, error: pawl.Caught): number|string|nil
+---                              in place of those four: how long until the
+---                              next attempt, behind so many that have failed
+---                              and the last one's error; none: by those
 ---@field on? string|string[]    error codes that are tried again, and no others;
 ---                              "*" any other
 ---@field never? string|string[]  those that are not
@@ -49,7 +56,7 @@ return {
     retry = shape.retry,
     on_error = shape.on_error,
     on_exhausted = shape.on_exhausted,
-    timeout = shape.limit,
+    timeout = shape.asked_limit,
     transactional = shape.boolean,
     durability = shape.durability,
     on_timer = boundary.on_timer,

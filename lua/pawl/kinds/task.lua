@@ -28,13 +28,16 @@ local fail = problem.fail
 ---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
 ---                              it waits; without a `timeout` transition it
 ---                              then fails with that code
+---@field reschedule? string|pawl.Reschedule  an event that has `due` and `timeout`
+---                              worked out anew: a name, a pattern, or
+---                              `{ event=, key=, into= }`
 ---@field escalate? pawl.EscalateOptions  what changes when it is overdue:
 ---                              `priority`, and for whom it is as well
 ---@field prepare? fun(ctx: pawl.Ctx): table?  replaces fields of the above when
 ---                              the task is made
 ---@field into? string  the variable that takes the output
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what was done
----@field retry? table|integer|false  when it fails, as a step; default: once
+---@field retry? pawl.Retry|integer|false  when it fails, as a step; default: once
 ---@field on_error? table<string, string>  by error code; "*" any other
 ---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
 ---                              time, while it stands there: `{ after=, every=,
@@ -117,6 +120,7 @@ local function check(node, whose)
   local may_be_due = node.due or node.prepare
   if node.title == "" then fail(nil, "'title' of %s is empty", whose) end
   check_outcomes(node, whose)
+  shape.moved(node, whose, { "due", "timeout" })
   shape.cause(node, whose, "overdue", "due", may_be_due)
   if node.escalate and not may_be_due then
     fail('due = "2d"', "%s has 'escalate', which is for a task that is "
@@ -215,7 +219,7 @@ local function sentence(data, token, w)
   if words.way_of(token, "resume").what then
     text = text .. " First an operator has to resume the instance."
   end
-  return text .. words.timeout_of(data, token)
+  return text .. words.timeout_of(data, token) .. words.moved_by(data, w)
 end
 
 ---@type pawl.Kind
@@ -224,6 +228,7 @@ return {
     signal = shape.event,
     due = shape.asked_duration,
     timeout = shape.asked_limit,
+    reschedule = shape.reschedule,
     escalate = is_escalate,
     prepare = shape.handler,
     into = shape.name,

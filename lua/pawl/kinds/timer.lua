@@ -14,8 +14,8 @@ local words = require "pawl.words"
 
 ---@class pawl.Reschedule
 ---@field event string  "timer.moved", or a pattern: "timer.*"
----@field key? string   what the event's key must equal: a name in variables or
----                     input
+---@field key? string|fun(ctx: pawl.Ctx): any  what the event's key must equal:
+---                     a name in variables or input, or a handler
 ---@field into? string  the variable that takes the event's data
 
 ---@class pawl.Workflow
@@ -40,7 +40,10 @@ return {
   sentence = function(data, token, w)
     local by = w.event and (" %s has its time worked out anew."):format(
       words.signal(w, data.id)) or ""
-    if not w.at then return "it waits for its time." .. by end
+    if not w.at then
+      return (token.beside and "it fires no more." or "it waits for its time.")
+        .. by
+    end
     return ("it waits until %s%s.%s"):format(words.when(data, w.at),
       words.goes(words.way_of(token, "time").to), by)
   end,

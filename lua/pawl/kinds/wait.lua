@@ -31,7 +31,7 @@ local words = require "pawl.words"
 ---                              `{ event=, key=, into= }`
 ---@field into? string  the variable that takes the event's data
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what the event brought about
----@field retry? table|integer|false  when it fails, as a step; default: once
+---@field retry? pawl.Retry|integer|false  when it fails, as a step; default: once
 ---@field on_error? table<string, string>  by error code; "*" any other
 ---@field on_timer? pawl.BoundaryTimer|pawl.BoundaryTimer[]  what happens at a
 ---                              time, while it stands there: `{ after=, every=,
@@ -79,16 +79,7 @@ local function check(node, whose)
     problem.fail('key = "order"', "%s has 'take', which is of events with a "
       .. "key, but no 'key'", whose)
   end
-  if node.reschedule and not node.timeout then
-    problem.fail('timeout = "7d"',
-      "%s has 'reschedule', which moves a 'timeout', but none", whose)
-  end
-end
-
-local function moved_by(data, w)
-  if not w.moved_by then return "" end
-  return (" %s has that worked out anew."):format(
-    words.signal(w.moved_by, data.id))
+  shape.moved(node, whose, { "timeout" })
 end
 
 local function until_met(data, token, w)
@@ -96,7 +87,7 @@ local function until_met(data, token, w)
     :format(words.goes(words.way_of(token, "condition").to), w.due
       and "when a worker takes it, as variables have changed"
       or "whenever variables change", words.timeout_of(data, token),
-      moved_by(data, w))
+      words.moved_by(data, w))
 end
 
 ---@type pawl.Kind
@@ -140,7 +131,7 @@ return {
       words.signal(w, data.id), to and " to " .. words.quoted(to) or "")
     if w.take then text = text .. " One of those that wait takes it." end
     return text .. judged(w) .. words.timeout_of(data, token)
-      .. moved_by(data, w)
+      .. words.moved_by(data, w)
   end,
   also = { condition = until_met },
 }

@@ -350,6 +350,7 @@ static void for_person(const token_view *v, pawl_object *o) {
   pawl_member_columns(o, r, k,
                       "assignee claimed_by escalated=escalated_at error");
   member_until(v, o);
+  member_mover(v, o);
 }
 
 /* Is `s` in the group of forked tokens that t's join closes? */
@@ -407,6 +408,7 @@ static void for_child(const token_view *v, pawl_object *o) {
     pawl_member_columns(o, &v->f->at[CHILDREN], k, "child=id workflow status");
   }
   member_until(v, o);
+  member_mover(v, o);
 }
 
 /* Counted in the token's detail, so that no row of an item has to be read. */
@@ -431,6 +433,7 @@ static void for_items(const token_view *v, pawl_object *o) {
         o, "branch",
         v->node->branch < 0 ? "" : v->f->def->nodes[v->node->branch].name);
   member_until(v, o);
+  member_mover(v, o);
 }
 
 static int is_condition(const token_view *v) {

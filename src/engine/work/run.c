@@ -84,9 +84,9 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   f->visit = q->token->visit;
   f->attempt = q->token->attempt;
   f->began_us = h->d.began_us = pawl_engine_now(e);
-  f->until_us = await_now < PAWL_NEVER - q->node->timeout_us
-                    ? await_now + q->node->timeout_us
-                    : PAWL_NEVER;
+  const int64_t limit_us = pawl_token_timeout(q->token, q->node);
+  f->until_us = await_now < PAWL_NEVER - limit_us ? await_now + limit_us
+                                                  : PAWL_NEVER;
   pawl_code rc = pawl_host_begin(e->host, c, &e->result, &run, err);
   f->began_mono_us = began;
   f->busy_us = h->d.took_us = pawl_clock_mono() - began;
@@ -157,7 +157,7 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
   h->was_due_us = 0;
   h->d.lines = 0;
   /* for no longer than it may take: who hangs loses his leases */
-  pawl_heartbeat_begin(e->heartbeat, q->node->timeout_us);
+  pawl_heartbeat_begin(e->heartbeat, pawl_token_timeout(q->token, q->node));
   if (pawl_handler_is_pure(q->handler))
     rc = pawl_host_run(e->host, &c, &e->result, err);
   else

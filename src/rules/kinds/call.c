@@ -23,13 +23,14 @@ static pawl_code send_child(pawl_decision *d, int k, const pawl_node *node,
 
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
-  pawl_buf options = {.alloc = d->alloc};
+  pawl_buf options = {.alloc = d->alloc}, mover = {.alloc = d->alloc};
   int64_t now = pawl_decision_now(d), limit_us;
   char text[37];
   pawl_code rc = PAWL_OK;
   pawl_token *t;
 
   (void)to, (void)path;
+  TRY(pawl_reschedule_key(d, k, node, &mover, err));
   TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   TRY(pawl_spend(d, PAWL_QUOTA_STARTS, 1, err));
   TRY(pawl_child_options(d, k, node, &options, err));
@@ -38,7 +39,9 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   t->state = PAWL_TOKEN_WAITING;
   pawl_wait_until(t, now, limit_us);
   pawl_detail_put(t, PAWL_DETAIL_child, pawl_strz(text));
+  pawl_reschedule_listen(d, k, node, &mover);
 out:
+  pawl_buf_deinit(&mover);
   pawl_buf_deinit(&options);
   return rc;
 }
@@ -129,6 +132,7 @@ const pawl_kind_rules pawl_kind_call = {.enter = enter,
                                         .letter = "child",
                                         .take = take,
                                         .time_out = pawl_time_out,
-                                        .transfer = pawl_wait_transfer,
+                                        .hear = pawl_reschedule_hear,
+                                        .transfer = pawl_child_transfer,
                                         .gives = 1,
                                         .has_children = 1};

@@ -102,7 +102,8 @@ static void begin_from(pawl_decision *d, int parked, const pawl_node *node,
 
 static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
                             int *to, pawl_error *err) {
-  pawl_buf items = {.alloc = d->alloc}, options = {.alloc = d->alloc};
+  pawl_buf items = {.alloc = d->alloc}, options = {.alloc = d->alloc},
+           mover = {.alloc = d->alloc};
   pawl_code rc = PAWL_OK;
   int64_t total, limit_us;
   pawl_effect *f;
@@ -124,6 +125,7 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
     goto out;
   }
   TRY(pawl_child_options(d, k, node, &options, err));
+  TRY(pawl_reschedule_key(d, k, node, &mover, err));
   TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   if (node->workflow)
     TRY(pawl_spend(d, PAWL_QUOTA_STARTS, total, err));
@@ -132,6 +134,8 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
   t = pawl_tok(d, k);
   t->state = PAWL_TOKEN_WAITING;
   pawl_wait_until(t, pawl_decision_now(d), limit_us);
+  pawl_reschedule_listen(d, k, node, &mover);
+  t = pawl_tok(d, k);
   pawl_detail_set(t, PAWL_DETAIL_total, total);
   pawl_detail_set(t, PAWL_DETAIL_next, 0);
   pawl_detail_set(t, PAWL_DETAIL_live, 0);
@@ -570,7 +574,8 @@ const pawl_kind_rules pawl_kind_each = {.enter = enter,
                                         .letter = "child",
                                         .take = take,
                                         .time_out = time_out,
-                                        .transfer = pawl_wait_transfer,
+                                        .hear = pawl_reschedule_hear,
+                                        .transfer = pawl_child_transfer,
                                         .gathers = 1,
                                         .has_children = 1,
                                         .has_scope = 1};

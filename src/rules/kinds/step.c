@@ -98,11 +98,26 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
   pawl_trace_step(d, node, d->took_us, k);
 }
 
+/* What is on it begins to wait, and how long an attempt may take is asked. */
+static pawl_code prepare(pawl_decision *d, int k, const pawl_node *node,
+                         pawl_error *err) {
+  int64_t limit_us;
+
+  MUST(pawl_boundaries_begin(d, k, node, err));
+  MUST(pawl_wait_limit(d, k, node, &limit_us, err));
+  if (!node->has_timeout || limit_us) return PAWL_OK;
+  d->result->no_retry = 1;
+  pawl_fail(err, PAWL_VALUE,
+            "step \"%s\": `timeout` returned no time at all", node->name);
+  pawl_error_hint(err, "nil stands for the usual one");
+  return PAWL_VALUE;
+}
+
 void pawl_step_enter(pawl_decision *d, int k, int at) {
   const pawl_node *node = &d->def->nodes[at];
   pawl_error err; /* of several KB: whoever fails fills it */
 
-  if (pawl_boundaries_begin(d, k, node, &err) != PAWL_OK) {
+  if (prepare(d, k, node, &err) != PAWL_OK) {
     pawl_fail_token(d, k, &err, 0);
     return;
   }

@@ -72,7 +72,7 @@ static pawl_code due_within(pawl_decision *d, int k, const pawl_node *node,
 
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
-  pawl_buf task = {.alloc = d->alloc};
+  pawl_buf task = {.alloc = d->alloc}, mover = {.alloc = d->alloc};
   pawl_str own = {0};
   int64_t now = pawl_decision_now(d), due = 0, within_us, limit_us;
   pawl_code rc = PAWL_OK;
@@ -91,6 +91,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   rc = check_task(d, node, pawl_buf_str(&task), err);
   d->result->no_retry = rc == PAWL_SCRIPT;
   TRY(rc);
+  TRY(pawl_reschedule_key(d, k, node, &mover, err));
   TRY(due_within(d, k, node, pawl_buf_str(&task), &within_us, err));
   TRY(pawl_wait_limit(d, k, node, &limit_us, err));
   TRY(pawl_id_make_at_home(d->world->ids, now, pawl_id_home(&d->id), &id,
@@ -110,7 +111,9 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   f->n = t->visit;
   f->at_us = due;
   pawl_buf_adds(&f->data, pawl_buf_str(&task));
+  pawl_reschedule_listen(d, k, node, &mover);
 out:
+  pawl_buf_deinit(&mover);
   pawl_buf_deinit(&task);
   return rc;
 }
@@ -355,6 +358,56 @@ static void shift(pawl_decision *d, int k, int64_t by_us) {
   f->at_us = due;
 }
 
+/* Another time by which it should be done, which people see; 0: none. */
+static void set_due(pawl_decision *d, int k, int64_t due) {
+  pawl_token *t = pawl_tok(d, k);
+
+  pawl_detail_drop(t, PAWL_DETAIL_late);
+  if (due)
+    pawl_detail_set(t, PAWL_DETAIL_due, due);
+  else
+    pawl_detail_drop(t, PAWL_DETAIL_due);
+  pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_DUE, t->no);
+  f->n = t->visit;
+  f->at_us = due;
+}
+
+/* A handler of its is asked again, beside the event; *us -1: it says none. */
+static pawl_code ask_again(pawl_decision *d, int k, const pawl_node *node,
+                           pawl_handler handler, pawl_str event, int64_t *us,
+                           pawl_error *err) {
+  pawl_str none = {0};
+
+  MUST(pawl_run_handler_on(d, k, node, handler, event, none, err));
+  *us = d->result->has_lasts ? d->result->lasts_us : -1;
+  return PAWL_OK;
+}
+
+/* Both of its times begin anew; a `due` that only its `prepare` said stays. */
+static pawl_code move(pawl_decision *d, int k, const pawl_node *node,
+                      int64_t from_us, pawl_str event, int64_t *due_us,
+                      pawl_error *err) {
+  pawl_token *t = pawl_tok(d, k);
+  int64_t within = -1, limit = node->limit_us;
+  pawl_str value;
+
+  if (node->has_due)
+    MUST(ask_again(d, k, node, PAWL_HANDLER_DUE, event, &within, err));
+  else if (node->task.len && pawl_json_get(node->task, "due", &value))
+    (void)pawl_json_int(value, &within);
+  if (node->has_timeout)
+    MUST(ask_again(d, k, node, PAWL_HANDLER_TIMEOUT, event, &limit, err));
+  if (node->has_due) pawl_detail_set(t, PAWL_DETAIL_within, within);
+  if (node->has_timeout) pawl_detail_set(t, PAWL_DETAIL_limit, limit);
+  pawl_detail_set(t, PAWL_DETAIL_begun, from_us);
+  if (within >= 0)
+    set_due(d, k, pawl_time_after(from_us, within));
+  else if (node->has_due)
+    set_due(d, k, 0);
+  *due_us = task_look(t, node, from_us, pawl_detail_of(t)->due);
+  return PAWL_OK;
+}
+
 /* Its times are its own: the one that comes next moves. */
 static void wake(pawl_token *t, const pawl_node *node, int64_t at) {
   if (t->due_us == pawl_detail_of(t)->due)
@@ -373,6 +426,7 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
         task_look(t, is, pawl_detail_of(t)->begun, pawl_detail_of(t)->due);
     t->changed = 1;
   }
+  pawl_reschedule_transfer(d, k, was, is);
   pawl_effect *f = pawl_plan_effect(&d->plan, PAWL_EFFECT_TASK_RENAME, t->no);
   f->n = t->visit;
   f->node = t->node; /* it outlives the graph */
@@ -382,8 +436,10 @@ const pawl_kind_rules pawl_kind_task = {.enter = enter,
                                         .stop = stop,
                                         .letter = "task",
                                         .take = take,
+                                        .hear = pawl_reschedule_hear,
                                         .time_out = time_out,
                                         .shift = shift,
                                         .wake = wake,
+                                        .move = move,
                                         .transfer = transfer,
                                         .gives = 1};

@@ -3,35 +3,6 @@
 
 #include "../machine.h"
 
-static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
-                       pawl_buf *path, pawl_error *err) {
-  pawl_buf key = {.alloc = d->alloc};
-  int64_t due, lasts_us;
-  pawl_code rc = PAWL_OK;
-
-  (void)to, (void)path;
-  TRY(pawl_spend(d, PAWL_QUOTA_TIMERS, 1, err));
-  TRY(pawl_reschedule_key(d, node, &key, err));
-  if (node->has_at) {
-    TRY(pawl_run_handler(d, k, node, PAWL_HANDLER_AT, err));
-    due = d->result->at_us;
-  } else {
-    TRY(pawl_wait_limit(d, k, node, &lasts_us, err));
-    due = pawl_time_after(pawl_decision_now(d), lasts_us);
-  }
-  pawl_stand(d, k, due > 0 ? due : 1);
-  pawl_reschedule_listen(d, k, node, &key);
-out:
-  pawl_buf_deinit(&key);
-  return rc;
-}
-
-static void stop(pawl_decision *d, int k, const pawl_node *node,
-                 const char *status) {
-  (void)status;
-  if (node->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
-}
-
 /* The next time that has not passed: what was missed is made up for once. */
 static int64_t next_time(int64_t due_us, int64_t every_us, int64_t now) {
   const int64_t next = pawl_time_after(due_us, every_us);
@@ -40,12 +11,77 @@ static int64_t next_time(int64_t due_us, int64_t every_us, int64_t now) {
   return pawl_time_after(now, every_us - (now - next) % every_us);
 }
 
+/* It has fired, and a handler says how much later it does so again; none: no
+ * more, and it stands there as long as what it is on. */
+static pawl_code next_asked(pawl_decision *d, int k, const pawl_node *node,
+                            int64_t *due_us, pawl_error *err) {
+  const int64_t fired_us = pawl_detail_of(pawl_tok(d, k))->since;
+
+  MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_EVERY, err));
+  *due_us = 0;
+  if (d->result->has_lasts)
+    *due_us = next_time(fired_us, d->result->lasts_us, pawl_decision_now(d));
+  return PAWL_OK;
+}
+
+/* When it is due, as it is come to. */
+static pawl_code first_due(pawl_decision *d, int k, const pawl_node *node,
+                           int64_t *due_us, pawl_error *err) {
+  int64_t lasts_us;
+
+  if (node->has_at) {
+    MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_AT, err));
+    *due_us = d->result->at_us;
+  } else {
+    MUST(pawl_wait_limit(d, k, node, &lasts_us, err));
+    *due_us = pawl_time_after(pawl_decision_now(d), lasts_us);
+  }
+  if (*due_us < 1) *due_us = 1;
+  return PAWL_OK;
+}
+
+static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
+                       pawl_buf *path, pawl_error *err) {
+  const int again = node->has_every && pawl_detail_of(pawl_tok(d, k))->since;
+  pawl_buf key = {.alloc = d->alloc};
+  int64_t due;
+  pawl_code rc = PAWL_OK;
+
+  (void)to, (void)path;
+  TRY(pawl_spend(d, PAWL_QUOTA_TIMERS, 1, err));
+  TRY(pawl_reschedule_key(d, k, node, &key, err));
+  TRY(again ? next_asked(d, k, node, &due, err)
+            : first_due(d, k, node, &due, err));
+  pawl_stand(d, k, due);
+  pawl_reschedule_listen(d, k, node, &key);
+out:
+  pawl_buf_deinit(&key);
+  return rc;
+}
+
+/* It is asked for its next time; one whose handler fails is tried again by
+ * itself, as any other that is come to. */
+static int stand_again(pawl_decision *d, int k, int64_t fired_us) {
+  const int lane = pawl_boundary_lane(d, k);
+  pawl_error later;
+
+  if (lane < 0) return lane;
+  pawl_reschedule_end(d, k);
+  pawl_token *t = pawl_tok(d, k);
+  t->state = PAWL_TOKEN_ACTIVE;
+  t->due_us = 0;
+  pawl_detail_set(t, PAWL_DETAIL_since, fired_us);
+  (void)pawl_enter(d, k, NULL, &later);
+  return lane;
+}
+
 /* The token that goes on as it fires; -1: none does. */
 static int fired(pawl_decision *d, int k, const pawl_node *node) {
   const int64_t due = pawl_tok(d, k)->due_us, now = pawl_decision_now(d);
   pawl_error err;
 
   if (node->host >= 0 && node->interrupts) pawl_boundary_interrupt(d, k);
+  if (node->has_every) return stand_again(d, k, due);
   if (node->every_us < 0) return k;
   if (pawl_spend(d, PAWL_QUOTA_TIMERS, 1, &err) != PAWL_OK) {
     pawl_fail_token(d, k, &err, 0);
@@ -57,7 +93,7 @@ static int fired(pawl_decision *d, int k, const pawl_node *node) {
 }
 
 static void fire(pawl_decision *d, int k, const pawl_node *node) {
-  pawl_stop_waiting(d, k, NULL);
+  if (node->every_us < 0 && !node->has_every) pawl_stop_waiting(d, k, NULL);
   pawl_record *r = pawl_token_record(d, k, "timer");
   const int record = d->plan.nrecords - 1;
 
@@ -69,20 +105,13 @@ static void fire(pawl_decision *d, int k, const pawl_node *node) {
   pawl_trace_wait(d, k, node);
 }
 
-static pawl_reception hear(pawl_decision *d, int k, const pawl_node *node,
-                           pawl_ear ear, const pawl_letter *l, pawl_str event,
-                           pawl_buf *why) {
-  (void)ear;
-  return pawl_reschedule(d, k, node, l, event, why);
-}
-
 /* Its time counts from when it began; what moves it is the new one's. */
 static void transfer(pawl_decision *d, int k, const pawl_node *was,
                      const pawl_node *is) {
   pawl_token *t = pawl_tok(d, k);
 
   if (is->has_at) { /* its handler is asked at the next look */
-    if (was->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
+    pawl_reschedule_end(d, k);
     t->state = PAWL_TOKEN_ACTIVE;
     t->due_us = 0;
     return;
@@ -92,7 +121,6 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
 }
 
 const pawl_kind_rules pawl_kind_timer = {.enter = enter,
-                                         .stop = stop,
-                                         .hear = hear,
+                                         .hear = pawl_reschedule_hear,
                                          .time_out = fire,
                                          .transfer = transfer};

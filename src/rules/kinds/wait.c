@@ -39,20 +39,28 @@ pawl_code pawl_listen_key(pawl_decision *d, const pawl_node *node,
   return PAWL_SCRIPT;
 }
 
+pawl_code pawl_listen_key_asked(pawl_decision *d, int k,
+                                const pawl_node *node, pawl_handler handler,
+                                pawl_buf *key, pawl_error *err) {
+  MUST(pawl_run_handler(d, k, node, handler, err));
+  if (d->result->has_output &&
+      pawl_event_key_text(pawl_buf_str(&d->result->output), key)) {
+    MUST(pawl_buf_check(key, err));
+    return check_key(d, node, pawl_buf_str(key), err);
+  }
+  d->result->no_retry = 1;
+  return pawl_fail(err, PAWL_SCRIPT,
+                   "%s \"%s\": `key` returned neither a text nor a number",
+                   pawl_kind_name(node->kind), node->name);
+}
+
 /* The key this wait asks for, as text. *has 0: it has none. */
 static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
                           pawl_buf *key, int *has, pawl_error *err) {
   *has = node->has_key || node->key;
   if (!*has) return PAWL_OK;
   if (node->key) return pawl_listen_key(d, node, node->key, key, err);
-  MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_KEY, err));
-  if (d->result->has_output &&
-      pawl_event_key_text(pawl_buf_str(&d->result->output), key))
-    return check_key(d, node, pawl_buf_str(key), err);
-  d->result->no_retry = 1;
-  return pawl_fail(err, PAWL_SCRIPT,
-                   "wait \"%s\": `key` returned neither a text nor a number",
-                   node->name);
+  return pawl_listen_key_asked(d, k, node, PAWL_HANDLER_KEY, key, err);
 }
 
 /* ---- listening ---- */
@@ -109,7 +117,7 @@ static pawl_code enter_condition(pawl_decision *d, int k,
     if (*to < 0) *to = pawl_node_next(node, "met", 3);
     goto out;
   }
-  TRY(pawl_reschedule_key(d, node, &mover, err));
+  TRY(pawl_reschedule_key(d, k, node, &mover, err));
   TRY(begin_time(d, k, node, err));
   pawl_stand(d, k, pawl_tok(d, k)->due_us);
   pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_asks, PAWL_ASKS_WAITS);
@@ -129,7 +137,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   if (node->has_condition) return enter_condition(d, k, node, to, err);
   TRY(wait_key(d, k, node, &key, &has, err));
   TRY(pawl_buf_check(&key, err));
-  TRY(pawl_reschedule_key(d, node, &mover, err));
+  TRY(pawl_reschedule_key(d, k, node, &mover, err));
   TRY(begin_time(d, k, node, err));
   pawl_listen(d, k, PAWL_EAR_OWN, node->event, has ? &key : NULL);
   pawl_reschedule_listen(d, k, node, &mover);
@@ -182,7 +190,7 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
     t->changed = 1;
     pawl_detail_set(t, PAWL_DETAIL_since, began_us);
     pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE, t->no);
-    if (was->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
+    pawl_reschedule_end(d, k);
   }
   pawl_buf_deinit(&key);
 }
@@ -192,7 +200,6 @@ static void stop(pawl_decision *d, int k, const pawl_node *node,
   (void)status;
   if (node->event)
     pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE, pawl_tok(d, k)->no);
-  if (node->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
 }
 
 /* ---- events ---- */
