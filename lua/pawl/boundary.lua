@@ -15,7 +15,14 @@ local fail = problem.fail
 ---                            of its own beside that, is implied by `every`.
 ---                            Else true
 ---@field run? fun(ctx: pawl.Ctx): any  a handler, as a step's
----@field retry? pawl.Retry|integer|false  of that
+---@field retry? pawl.Retry|integer|false  of that, as a step's
+---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  as its
+---                            too; 10 minutes
+---@field on_error? table<string, string>|string|false  where a `run` that has
+---                            failed leads: by error code, as a step's, or one
+---                            node for any; false, of one that does not
+---                            interrupt: nowhere, its failure is on record and
+---                            what it is on goes on. Else the instance fails
 ---@field next? string         where it leads; may be left out behind a `run`
 ---                            that does not interrupt
 
@@ -38,11 +45,20 @@ local fail = problem.fail
 ---@field answer? fun(event: pawl.Event, ctx: pawl.Ctx): any
 ---@field into? string          the variable that takes the event's data
 
+--- As a step's, or one node for any error, or false.
+local function on_error(value, what)
+  if value == false then return value end
+  if type(value) == "string" then value = { ["*"] = value } end
+  return shape.on_error(value, what)
+end
+
 local COMMON = {
   name = shape.name,
   interrupt = shape.boolean,
   run = shape.handler,
   retry = shape.retry,
+  timeout = shape.asked_limit,
+  on_error = on_error,
   next = shape.single_next,
 }
 
@@ -89,8 +105,15 @@ local function check(one, what, said)
   if not one.next and not (one.run and not one.interrupt) then
     fail('next = "the_node_it_leads_to"', "%s has no 'next'", what)
   end
-  if one.retry and not one.run then
-    fail("run = function(ctx) ... end", "%s has 'retry' without 'run'", what)
+  for _, field in ipairs { "retry", "timeout", "on_error" } do
+    if one[field] ~= nil and not one.run then
+      fail("run = function(ctx) ... end", "%s has '%s' without 'run'", what,
+        field)
+    end
+  end
+  if one.on_error == false and one.interrupt then
+    fail('on_error = "the_node_it_leads_to"', "%s has 'on_error = false', "
+      .. "and interrupts: nothing would go on", what)
   end
 end
 
@@ -119,16 +142,18 @@ end
 boundary.on_timer = shape_of(KINDS.on_timer)
 boundary.on_event = shape_of(KINDS.on_event)
 
---- The step behind one with `run`, and the finish behind that.
+--- The step behind one with `run`, and the finish behind that: where nothing
+--- else comes, and where its failure is nothing to the rest.
 local function add_step(out, one, base)
   if not one.run then return one.next end
-  local name, to = base .. ".run", one.next
-  if not to then
-    to = base .. ".end"
-    out[#out + 1] = { kind = "finish", name = to }
+  local name, over, routes = base .. ".run", base .. ".end", one.on_error
+  if routes == false then routes = { ["*"] = over } end
+  if not one.next or one.on_error == false then
+    out[#out + 1] = { kind = "finish", name = over }
   end
   out[#out + 1] = { kind = "step", name = name, run = one.run,
-    retry = one.retry, next = to }
+    retry = one.retry, timeout = one.timeout, on_error = routes,
+    next = one.next or over }
   return name
 end
 

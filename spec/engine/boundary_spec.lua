@@ -162,6 +162,67 @@ kit.describe("a boundary timer", function(backend)
       err.message, 1, true)
   end)
 
+  it("goes on reminding though that fails, where `on_error` is false",
+    function()
+      local asked = 0
+      local engine, clock, id = begun(backend, asking { on_timer = {
+        every = "1d", retry = 2, on_error = false, run = function()
+          asked = asked + 1
+          error { code = "no_mail" }
+        end } })
+      pass(engine, clock, 2 * DAY + HOUR)
+      assert.equal(4, asked)
+      local got = assert(engine:get(id))
+      assert.same({ "waiting", "ask" }, { got.status, got.node })
+      assert.is_nil(got.error)
+      local rows = assert(engine:history(id, { type = "failed" }))
+      assert.equal(4, #rows)
+      assert.equal("no_mail", rows[1].error.code)
+      complete(engine, id)
+      assert.equal("completed", kit.status(engine, id))
+    end)
+
+  it("has the timeout and the error routes of a step", function()
+    local function began(on_error, code)
+      local engine, clock, id
+      engine, clock, id = begun(backend, asking({ on_timer = { after = "1d",
+        interrupt = true, next = "late", on_error = on_error, timeout = 5,
+        retry = false, run = function()
+          if code then error { code = code } end
+          clock:advance(6)
+        end } }, function(flow)
+          late(flow)
+          flow:finish("other", { output = function(ctx)
+            return ctx.error.code
+          end })
+        end))
+      clock:advance "1d"
+      assert(engine:run())
+      local got = assert(engine:get(id))
+      return got.output or got.error.code
+    end
+    assert.equal("no_mail", began("other", "no_mail"))
+    assert.equal("timeout", began({ timeout = "other" }))
+    assert.equal("no_mail", began({ timeout = "other" }, "no_mail"))
+  end)
+
+  it("says what cannot be of its failure", function()
+    for _, wrong in ipairs {
+      { { after = "1d", next = "done", on_error = false },
+        "has 'on_error' without 'run'" },
+      { { after = "1d", next = "done", run = noop, on_error = false },
+        "has 'on_error = false', and interrupts: nothing would go on" },
+      { { after = "1d", next = "done", timeout = 5 },
+        "has 'timeout' without 'run'" },
+      { { every = "1d", run = noop, on_error = true },
+        "must be a table, not a boolean" },
+    } do
+      local ok, err = pcall(asking, { on_timer = wrong[1] })
+      assert.is_false(ok)
+      assert.matches(wrong[2], err.message, 1, true)
+    end
+  end)
+
   it("interrupts: its task is called off, and it goes on instead", function()
     local engine, clock, id = begun(backend, asking({
       on_timer = { after = "1d", next = "late" } }, late))

@@ -530,7 +530,7 @@ kit.describe("what else an event moves", function(backend)
   end)
 
   it("is not, where there is no time, or its key is none", function()
-    local ok, err = pcall(flow_of, "call", {})
+    local ok, err = pcall(flow_of, "each", {})
     assert.is_false(ok)
     assert.matches("'reschedule', which moves a 'timeout', but none",
       err.message, 1, true)

@@ -312,8 +312,7 @@ static pawl_code send_raised(pawl_engine *e, pawl_held **list, int n,
 
 static pawl_code send_task_changes(pawl_engine *e, pawl_held **list, int n,
                                    int64_t now, pawl_error *err) {
-  SEND_EFFECTS(task_due, TASK_DUE, 1, VISIT_MEMBERS(h, f),
-               .due_at = f->at_us ? f->at_us : PAWL_NULL,
+  SEND_EFFECTS(task_due, TASK_DUE, 1, VISIT_MEMBERS(h, f), .due_at = f->at_us,
                .updated_at = now);
   SEND_EFFECTS(task_rename, TASK_RENAME, 1, VISIT_MEMBERS(h, f),
                .node = pawl_strz(f->node));
