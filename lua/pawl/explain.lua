@@ -223,17 +223,20 @@ local function held_for(data, token)
   return duration.show(math.max(core.time_parse(data.now) - from, 0) / 1e6)
 end
 
+--- The store is not told when a handler waits: only its worker knows.
+local RUNS <const> = "it runs, or waits in `ctx.await`, in the"
+
 --- Whether its handler has begun is known when it has told of itself; one of
 --- many that were taken together may come after others.
 local function under_way(data, token)
   local l = data.lease
   if data.progress ~= nil and #data.tokens < 2 then
     local text = core.json_encode(data.progress)
-    return ("it runs in the %s, which has had it for %s; it last told: %s.")
-      :format(holder(l), held_for(data, token), text)
+    return ("%s %s, which has had it for %s; it last told: %s."):format(RUNS,
+      holder(l), held_for(data, token), text)
   end
-  return ("it runs in the %s, which has had it for %s, or is next there.")
-    :format(holder(l), held_for(data, token))
+  return ("%s %s, which has had it for %s, or is next there."):format(RUNS,
+    holder(l), held_for(data, token))
 end
 
 function waits.worker(data, token, w)
@@ -247,8 +250,12 @@ end
 
 function waits.retry(data, _, w)
   local err = words.error(w.error)
-  return ("attempt %d of %d failed%s; it is tried again at %s."):format(
-    w.failed, w.attempts, err and " with " .. err or "", words.when(data, w.at))
+  local told = data.progress ~= nil and #data.tokens < 2
+    and (" It had told: %s; the next one is given that."):format(
+      core.json_encode(data.progress)) or ""
+  return ("attempt %d of %d failed%s; it is tried again at %s.%s"):format(
+    w.failed, w.attempts, err and " with " .. err or "", words.when(data, w.at),
+    told)
 end
 
 --- Who has set it, or stepped here; and how it goes on.

@@ -43,9 +43,17 @@ function words.word(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
+--- Does a token of ctx.callback stand for the event? See
+--- src/engine/common/callback.h.
+local function is_callback(w)
+  local digits, event = (w.key or ""):match "^([%w_-]+)%.(.+)$"
+  return digits and #digits == 54 and event == w.event
+end
+
 --- The command that sends what is waited for; of a pattern the last word is
 --- open.
 function words.signal(w, id)
+  if is_callback(w) then return ("`pawl complete %s`"):format(w.key) end
   return ("`pawl signal %s%s%s`"):format((w.event:gsub("%*$", "NAME")),
     w.key and " --key " .. words.word(w.key) or "",
     w.key and "" or " --instance " .. id)

@@ -73,6 +73,47 @@ kit.describe("explaining", function(backend)
       .. "tried again at 2026%-01%-01 00:01:00", said(why))
   end)
 
+  it("shows what a failed attempt had told, until the visit ends", function()
+    local engine, clock = backend.fresh()
+    local flow = flow_of("t.told", "s")
+    flow:step("s", { retry = { max = 2, base = 60, jitter = 0 },
+      run = function(ctx)
+        ctx.heartbeat { done = 7 }
+        if ctx.attempt == 1 then error "not today" end
+      end })
+    flow:wait("w", { event = "go" })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.told")
+    assert(engine:run())
+    local why = explain(engine, id)
+    assert.same({ done = 7 }, why.progress)
+    assert.matches('It had told: {"done":7}; the next one is given that.',
+      said(why), 1, true)
+    clock:advance(60)
+    assert(engine:run())
+    why = explain(engine, id)
+    assert.is_nil(why.progress)
+    assert.not_matches("had told", said(why))
+  end)
+
+  it("advises `pawl complete` where a callback's token is the key", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.back", "s")
+    flow:step("s", { run = function(ctx)
+      ctx.vars.token = ctx.callback "job.done"
+    end })
+    flow:wait("w", { event = "job.done", key = "token" })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.back")
+    assert(engine:run())
+    local token = assert(engine:get(id)).variables.token
+    assert.matches(("`pawl complete %s` moves it"):format(token),
+      said((explain(engine, id))), 1, true)
+    assert(engine:complete(token, 1))
+    assert(engine:run())
+    assert.equal("completed", kit.status(engine, id))
+  end)
+
   it("says which event a wait wants, and what it turned down", function()
     local engine, clock = backend.fresh()
     local flow = flow_of("t.wait", "w")
@@ -453,7 +494,8 @@ kit.describe("explaining", function(backend)
       assert.same({ done = 7 }, got.progress)
       assert.matches("t.one 1 is running; it was created .*, and taken up "
         .. ".* %(3 s ago%)%.", said(quiet))
-      assert.matches("It runs in the worker %d+ on %S+, which has had it for "
+      assert.matches("It runs, or waits in `ctx.await`, in the worker %d+ on %S+, "
+        .. "which has had it for "
         .. "3 s, or is next there%.", said(quiet))
       assert.matches('which has had it for 3 s; it last told: {"done":7}%.',
         said(why))

@@ -874,6 +874,13 @@ static void add_blocked(const blocked *b, pawl_object *o) {
 }
 
 /* The columns that `get` shows, too, under the same names. */
+/* One handler's progress, which its next attempt is given. */
+static int is_to_try_again(const facts *f) {
+  const pawl_token *t = pawl_tokens_lone(&f->tokens);
+
+  return t && t->attempt > 0;
+}
+
 static void add_head(const facts *f, pawl_object *o) {
   const pawl_rows *r = &f->at[INSTANCE];
   pawl_member_columns(o, r, 0,
@@ -885,7 +892,7 @@ static void add_head(const facts *f, pawl_object *o) {
   const pawl_instance_get_row row = pawl_read_instance_get(r, 0);
   pawl_member_deleted(o, row.deletion, row.deleted_at, row.purge_at);
   pawl_member_away(o, row.away);
-  if (is_leased(f)) /* else nobody's any more */
+  if (is_leased(f) || is_to_try_again(f)) /* else nobody's any more */
     pawl_member_json(o, "progress", row.progress);
   pawl_member_time(o, "now", f->now_us);
 }
