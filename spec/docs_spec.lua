@@ -169,4 +169,43 @@ describe("docs/reference.md", function()
       assert.is_true(tmp.read(page.path) == page.text(),
         "make it anew: PAWL_WRITE=1 ./dev test spec/docs_spec.lua")
     end)
+
+  it("has each class that an option, an argument or ctx mentions", function()
+    local text, known = page.text(), select(2, page.classes())
+    for name in pairs(page.said()) do
+      assert.is_true(page.places[name]
+        or text:find("\n### " .. known[name].head .. "\n", 1, true) ~= nil,
+        name .. " has no place")
+    end
+    assert.is_true(page.said()["pawl.ChildOptions"])
+    assert.is_true(page.said()["pawl.SignalStart"])
+  end)
+
+  it("has a line for each field of these, and each function", function()
+    local _, known = page.classes()
+    local without = {}
+    for name in pairs(page.said()) do
+      for _, field in ipairs(known[name].fields) do
+        if field.text == "" then
+          without[#without + 1] = name .. "." .. field.name
+        end
+      end
+    end
+    local order, by = page.functions()
+    for _, object in ipairs(order) do
+      for _, one in ipairs(by[object]) do
+        if one.words == "" then without[#without + 1] = one.call end
+      end
+    end
+    assert.same({}, without)
+  end)
+
+  it("has what is said within an argument", function()
+    local text = page.text()
+    for _, line in ipairs { "`options`: `{ timeout?: pawl.Duration }`",
+      "`options`: `{ repair?: boolean }`", "`options`: `{ by?: string }`",
+      "`options`: `{ all?: boolean }`" } do
+      assert.truthy(text:find(line, 1, true), line)
+    end
+  end)
 end)

@@ -38,11 +38,15 @@ local fail = problem.fail
 ---                             worked out anew, by `after` or `at`
 
 ---@class pawl.BoundaryEvent: pawl.Boundary
----@field event string
----@field key? string|fun(ctx: pawl.Ctx): any
----@field match? fun(event: pawl.Event, ctx: pawl.Ctx): any
----@field accepts? pawl.Types
----@field answer? fun(event: pawl.Event, ctx: pawl.Ctx): any
+---@field event string  a name, or a pattern: "order.*"
+---@field key? string|fun(ctx: pawl.Ctx): any  what the event's key must equal:
+---                        a name in variables or input, or a handler
+---@field match? fun(event: pawl.Event, ctx: pawl.Ctx): any  false or nil: not
+---                        this event
+---@field accepts? pawl.Types  what the event's data must be: one that is not is
+---                        refused
+---@field answer? fun(event: pawl.Event, ctx: pawl.Ctx): any  what who asked by
+---                        engine:ask is told; an error refuses the event
 ---@field into? string          the variable that takes the event's data
 
 --- As a step's, or one node for any error, or false.

@@ -371,8 +371,8 @@ end
 
 ---@class pawl.Retain
 ---@field completed? number|string  since it ended so
----@field failed? number|string
----@field cancelled? number|string
+---@field failed? number|string  the same of those that have failed
+---@field cancelled? number|string  and of those that were cancelled
 ---@field deleted? number|string    since it was deleted
 ---@field archive? boolean          it is archived then, and not purged
 ---@field keep_attributes? boolean  what is purged is still found by them
@@ -393,8 +393,8 @@ end
 ---                                newest when the content is the same, else
 ---                                the next number
 ---@field start? string        where it begins; default: the node written first
----@field name? string
----@field description? string
+---@field name? string  as which people see it; its code
+---@field description? string  what it is for
 ---@field input? pawl.Types    what it is to be started with
 ---@field variables? table<string, pawl.Types>  what its variables are, as far
 ---                                   as they are there
@@ -403,7 +403,8 @@ end
 ---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  the same
 ---@field on_exhausted? "fail"|"suspend"  the same
 ---@field deadline? number|string     from the start; then it fails
----@field busy_limit? integer         immediate steps in a row
+---@field busy_limit? integer         immediate steps in a row, then it is
+---                                   suspended; default: any number
 ---@field compensate? boolean         on failure and cancel; default true
 ---@field endless? boolean            it need not lead to a finish
 ---@field retain? number|string|pawl.Retain  how long an instance is kept when

@@ -35,8 +35,9 @@ function reference.fields(file, class)
       local kind, told = rest:match "^(.-)  +(.*)$"
       out[#out + 1] = { name = name, is_needed = mark == "",
         type = kind or rest, text = told or "" }
-    elseif #out > 0 then
-      out[#out].text = out[#out].text .. " " .. line:match "^%-%-%-%s*(.*)$"
+    elseif #out > 0 and line:find "^%-%-%-%s" then
+      out[#out].text = (out[#out].text .. " " .. line:match "^%-%-%-%s*(.*)$")
+        :match "^%s*(.*)$"
     end
   end
   return out

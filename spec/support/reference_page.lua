@@ -48,21 +48,35 @@ local function add_class(out, title, file, class)
   add_fields(out, file, class)
 end
 
---- All classes of options and queries, by where they are declared: those that a
---- method names among its arguments.
-local function classes(text)
-  local list = {}
-  for class in text:gmatch "%-%-%-@class (pawl%.[^\n]+)" do
-    local name = class:match "^pawl%.(%w+)"
-    if name:find "Options$" or name:find "Query$" or name == "Signal"
-      or name == "TaskActor" or name == "TaskCompletion"
-      or name == "TaskFailure" or name == "TaskReassignment"
-      or name == "TaskEdit" or name == "TaskEscalation"
-      or name == "OutboxChange" or name == "Trust" then
-      list[#list + 1] = class
+--- Where classes are declared.
+local FILES = { META, "lua/pawl/workflow.lua", boundaries }
+for _, name in ipairs(kinds.names) do
+  FILES[#FILES + 1] = "lua/pawl/kinds/" .. name .. ".lua"
+end
+
+---@class spec.Class
+---@field head string    what stands behind "@class": with the class it is over
+---@field name string    "pawl.MoveOptions"
+---@field file string
+---@field fields spec.Field[]
+
+--- All classes that have fields, in the order of their declarations, and by
+--- name.
+---@return spec.Class[] list
+---@return table<string, spec.Class> by_name
+function page.classes()
+  local list, by_name = {}, {}
+  for _, file in ipairs(FILES) do
+    for head in tmp.read(file):gmatch "%-%-%-@class (pawl%.[^\n]+)" do
+      local one = { head = head, name = head:match "^pawl%.%w+", file = file,
+        fields = reference.fields(file, head) }
+      if #one.fields > 0 and one.name ~= "pawl.Workflow" then
+        list[#list + 1] = one
+        by_name[one.name] = one
+      end
     end
   end
-  return list
+  return list, by_name
 end
 
 local OBJECTS = { Engine = "engine", Tasks = "engine.tasks",
@@ -70,11 +84,26 @@ local OBJECTS = { Engine = "engine", Tasks = "engine.tasks",
   Executors = "engine.executors", pawl = "pawl", json = "pawl.json",
   Transaction = "tx" }
 
+--- An argument that is a table of its own: "{ timeout?: pawl.Duration }".
+local function inline(param)
+  local name, shape, text = param:match "^(%w+)%??%s+(%b{})%s*(.*)$"
+  if not name then return nil end
+  return ("`%s`: `%s`%s"):format(name, shape,
+    text ~= "" and ", " .. text or "")
+end
+
+--- What is told of a function: its words, and arguments that no class names.
+local function told_of(told, params)
+  local out = { table.concat(told, " ") }
+  for _, param in ipairs(params) do out[#out + 1] = inline(param) end
+  return table.concat(out, " ")
+end
+
 --- Every method and function, by the object that has it, with what stands above
---- it but for annotations.
-local function functions(text)
-  local by, order, told = {}, {}, {}
-  for line in text:gmatch "([^\n]*)\n" do
+--- it, and its annotated arguments.
+function page.functions()
+  local by, order, told, params, open = {}, {}, {}, {}, false
+  for line in tmp.read(META):gmatch "([^\n]*)\n" do
     local object, mark, name, arguments =
       line:match "^function (%w+)([.:])([%w_]+)(%b()) end"
     if OBJECTS[object] then
@@ -82,15 +111,23 @@ local function functions(text)
         by[object] = {}
         order[#order + 1] = object
       end
-      table.insert(by[object], { told = table.concat(told, " "),
+      table.insert(by[object], { told = told_of(told, params),
+        words = table.concat(told, " "), params = params,
         call = OBJECTS[object] .. mark .. name .. arguments })
     end
     local words = line:match "^%-%-%- ([^@%s].*)$"
+    local param = line:match "^%-%-%-@param (.*)$"
     if words then
       told[#told + 1] = words
-    elseif not line:find "^%-%-%-@" then
-      told = {}
+    elseif param then
+      params[#params + 1] = param
+    elseif not line:find "^%-%-%-" then
+      told, params = {}, {}
+    elseif open and line:find "^%-%-%-%s" then
+      params[#params] = params[#params] .. line:match "^%-%-%-%s+(.*)$":gsub(
+        "^", " ")
     end
+    open = param or open and line:find "^%-%-%-%s%s" ~= nil
   end
   return order, by
 end
@@ -107,27 +144,48 @@ end
 
 ---- the page -----------------------------------------------------------------
 
-local function add_workflows(out)
-  add(out, "## What a workflow says", "")
-  local file = "lua/pawl/workflow.lua"
-  add_class(out, "pawl.workflow { ... }", file, "pawl.WorkflowOptions")
-  add_class(out, "retain", file, "pawl.Retain")
-  add_class(out, "on_failure", file, "pawl.OnFailure")
-  add_class(out, "trigger, cancel_on", file, "pawl.EventRule")
-  for _, kind in ipairs(kinds.names) do
-    add_class(out, ("flow:%s(name, { ... })"):format(kind),
-      "lua/pawl/kinds/" .. kind .. ".lua", reference.class(kind))
-  end
-  add_class(out, "retry", "lua/pawl/kinds/step.lua", "pawl.Retry")
-  add_class(out, "on_timer, on_event", boundaries, "pawl.Boundary")
-  add_class(out, "on_timer", boundaries, "pawl.BoundaryTimer: pawl.Boundary")
-  add_class(out, "on_event", boundaries, "pawl.BoundaryEvent: pawl.Boundary")
-  add(out, "## What a handler has: ctx", "")
-  add_fields(out, META, "pawl.Ctx")
+--- Classes that are found by what they are for.
+local PLACES = { { "pawl.workflow { ... }", "pawl.WorkflowOptions" },
+  { "retain", "pawl.Retain" }, { "on_failure", "pawl.OnFailure" },
+  { "trigger, cancel_on", "pawl.EventRule" } }
+for _, kind in ipairs(kinds.names) do
+  PLACES[#PLACES + 1] = { ("flow:%s(name, { ... })"):format(kind),
+    reference.class(kind) }
+end
+for _, place in ipairs { { "retry", "pawl.Retry" },
+  { "reschedule", "pawl.Reschedule" }, { "escalate", "pawl.EscalateOptions" },
+  { "enough: so_far", "pawl.SoFar" }, { "on_timer, on_event", "pawl.Boundary" },
+  { "on_timer", "pawl.BoundaryTimer" }, { "on_event", "pawl.BoundaryEvent" },
+} do
+  PLACES[#PLACES + 1] = place
+end
+local HANDLERS = { { "ctx", "pawl.Ctx" }, { "ctx.event", "pawl.Event" },
+  { "ctx.error", "pawl.Caught" }, { "ctx.token", "pawl.Token" },
+  { "ctx.signal { ... }", "pawl.SentEvent" },
+  { "error { ... }", "pawl.Raised" } }
+
+--- Whether a class has a place of its own.
+page.places = {}
+for _, places in ipairs { PLACES, HANDLERS } do
+  for _, place in ipairs(places) do page.places[place[2]] = true end
 end
 
-local function add_methods(out, text)
-  local order, by = functions(text)
+local function add_places(out, title, places)
+  local _, by_name = page.classes()
+  add(out, "## " .. title, "")
+  for _, place in ipairs(places) do
+    local class = assert(by_name[place[2]], place[2])
+    add_class(out, place[1], class.file, class.head)
+  end
+end
+
+local function add_workflows(out)
+  add_places(out, "What a workflow says", PLACES)
+  add_places(out, "What a handler has, and raises", HANDLERS)
+end
+
+local function add_methods(out)
+  local order, by = page.functions()
   add(out, "## Methods and functions", "",
     "Each gives nil and an error where it fails.", "")
   for _, object in ipairs(order) do
@@ -137,10 +195,52 @@ local function add_methods(out, text)
     end
     add(out, "")
   end
-  add(out, "## Options of methods", "")
-  for _, class in ipairs(classes(text)) do
-    if #reference.fields(META, class) > 0 then
-      add_class(out, class:match "^%S+%w", META, class)
+end
+
+--- The names of classes in a type, but for what a function of the user's is
+--- given.
+local function named(type)
+  return type:gsub("fun%b()[^|]*", ""):gmatch "pawl%.%u%w*"
+end
+
+--- What may be said, by class: all that options, arguments and `ctx` name, and
+--- what those name.
+---@return table<string, boolean>
+function page.said()
+  local _, by_name = page.classes()
+  local _, functions = page.functions()
+  local said = {}
+  local function say(type)
+    for name in named(type) do
+      local class = by_name[name]
+      if class and not said[name] then
+        said[name] = true
+        say(class.head:sub(#name + 1))
+        for _, field in ipairs(class.fields) do say(field.type) end
+      end
+    end
+  end
+  for name in pairs(page.places) do say(name) end
+  say "pawl.ChildOptions|pawl.AwaitFd" -- of functions of ctx
+  for _, list in pairs(functions) do
+    for _, one in ipairs(list) do
+      for _, param in ipairs(one.params) do say(param) end
+    end
+  end
+  return said
+end
+
+--- All that has no place above.
+local function add_rest(out)
+  local said = page.said()
+  local list = page.classes()
+  for _, title in ipairs { "Options and arguments", "What methods give" } do
+    add(out, "## " .. title, "")
+    for _, class in ipairs(list) do
+      if (said[class.name] or false) == (title:sub(1, 1) == "O")
+        and not page.places[class.name] then
+        add_class(out, class.head, class.file, class.head)
+      end
     end
   end
 end
@@ -155,7 +255,8 @@ end
 function page.text()
   local out = {}
   add_workflows(out)
-  add_methods(out, tmp.read(META))
+  add_methods(out)
+  add_rest(out)
   add_commands(out)
   return HEAD .. table.concat(out, "\n"):gsub("\n+$", "") .. "\n"
 end

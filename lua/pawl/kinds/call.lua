@@ -6,7 +6,8 @@ local words = require "pawl.words"
 ---@class pawl.CallOptions
 ---@field workflow string  the child's code
 ---@field next? string|table<string, string>  a node, or `completed`, `failed`,
----                              `cancelled` and `timeout`
+---                              `cancelled` and `timeout`;
+---                              left out: the node written behind it
 ---@field version? integer  of that workflow; default: the newest
 ---@field input? table|fun(ctx: pawl.Ctx): any  what the child is given
 ---@field parent_end? "cancel"|"leave"  what becomes of the child when the

@@ -8,7 +8,7 @@ local words = require "pawl.words"
 
 ---@class pawl.EachOptions
 ---@field items fun(ctx: pawl.Ctx): any[]  the list
----@field next? string  a node
+---@field next? string  a node; left out: the node written behind it
 ---@field branch? string  the first node of a branch: this or `workflow`
 ---@field workflow? string  the children's code
 ---@field version? integer  of that workflow; default: the newest

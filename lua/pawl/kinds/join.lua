@@ -4,7 +4,7 @@ local shape = require "pawl.shape"
 local words = require "pawl.words"
 
 ---@class pawl.JoinOptions
----@field next? string  a node
+---@field next? string  a node; left out: the node written behind it
 ---@field expect? "all"|"any"|integer  how many it waits for; "all" that can
 ---                              still come
 ---@field losers? "run"|"cancel"  what becomes of those that come too late:

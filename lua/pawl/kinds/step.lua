@@ -6,7 +6,8 @@ local shape = require "pawl.shape"
 ---@field run fun(ctx: pawl.Ctx): any, any  the handler; it returns the
 ---                              transition and an output, or, where `next` is
 ---                              one node, the output
----@field next? string|table<string, string>  a node, or transitions by name
+---@field next? string|table<string, string>  a node, or transitions by name;
+---                              left out: the node written behind it
 ---@field into? string  the variable that takes the output
 ---@field undo? fun(ctx: pawl.Ctx)  takes back what `run` did
 ---@field retry? pawl.Retry|integer|false  `{ max=, base=, cap=, factor=, jitter=,

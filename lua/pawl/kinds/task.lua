@@ -9,7 +9,8 @@ local fail = problem.fail
 ---@class pawl.TaskOptions
 ---@field title string  what is to be done, in a line
 ---@field next? string|table<string, string>  a node, or outcomes by name; beside
----                              these `overdue`, `timeout` and `failed`
+---                              these `overdue`, `timeout` and `failed`;
+---                              left out: the node written behind it
 ---@field description? string  the same at length
 ---@field form? string  a name that those who show it know
 ---@field input? table  what they are shown
@@ -46,13 +47,13 @@ local fail = problem.fail
 ---                              `{ event=, key=, match=, answer=, into=, ... }`
 
 ---@class pawl.EscalateOptions
----@field user? string|string[]
----@field users? string|string[]
----@field role? string|string[]
----@field roles? string|string[]
----@field group? string|string[]
----@field groups? string|string[]
----@field priority? "low"|"normal"|"high"|"urgent"
+---@field user? string|string[]  the same as `users`
+---@field users? string|string[]  who may take it as well
+---@field role? string|string[]  the same as `roles`
+---@field roles? string|string[]  whose role may as well
+---@field group? string|string[]  the group of executors that runs it; "default"
+---@field groups? string|string[]  whose group may as well
+---@field priority? "low"|"normal"|"high"|"urgent"  what that becomes
 
 ---@class pawl.Workflow
 ---@field task fun(self: pawl.Workflow, name: string, options: pawl.TaskOptions): pawl.Workflow

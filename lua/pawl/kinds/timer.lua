@@ -10,7 +10,7 @@ local words = require "pawl.words"
 ---@field reschedule? string|pawl.Reschedule  the event that has its time worked
 ---                              out anew while it stands: a name, a pattern,
 ---                              or `{ event=, key=, into= }`
----@field next? string  a node
+---@field next? string  a node; left out: the node written behind it
 
 ---@class pawl.Reschedule
 ---@field event string  "timer.moved", or a pattern: "timer.*"

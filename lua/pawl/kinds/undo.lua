@@ -5,7 +5,7 @@ local shape = require "pawl.shape"
 ---@field of? string|string[]  what is undone: nodes that have `undo`, and forks
 ---                              and eachs, with all inside of them; default:
 ---                              all that was done
----@field next? string  a node
+---@field next? string  a node; left out: the node written behind it
 ---@field on_error? table<string, string>  where "undo_failed" leads: something
 ---                              could not be undone
 

@@ -11,7 +11,8 @@ local words = require "pawl.words"
 ---                       as it is come to, and whenever variables have changed.
 ---                       It changes nothing
 ---@field next? string|table<string, string>  a node, or `received` (`met`, of a
----                       condition) and `timeout`
+---                       condition) and `timeout`;
+---                              left out: the node written behind it
 ---@field key? string|fun(ctx: pawl.Ctx): any  what the event's key must equal:
 ---                              a name in variables or input, or a handler
 ---@field take? "all"|"one"  whether an event with its key goes to all that wait

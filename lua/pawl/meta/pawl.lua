@@ -21,6 +21,7 @@ local json = {}
 ---@return pawl.Error? err  code "value", `where` is the path
 function json.encode(value) end
 
+--- What a JSON text holds.
 ---@param text string
 ---@return any value  nil only with err; null is pawl.null
 ---@return pawl.Error? err
@@ -156,13 +157,14 @@ function pawl.doctor(url, options) end
 
 ---@class pawl.OpenOptions
 ---@field clock? fun(): number      seconds since 1970; tests and games
----@field log? fun(level: string, message: string, fields: table)
----@field trace? fun(t: pawl.Trace) handlers begin and end
+---@field log? fun(level: string, message: string, fields: table)  takes what
+---                        handlers log
+---@field trace? fun(t: pawl.Trace)  handlers begin and end
 ---@field commit? fun(is_done: boolean): boolean?  asked before each commit and
 ---                                 after: true, and the engine is as good as
 ---                                 killed there; tests of what a crash leaves
 ---@field group? string             executor group; "default"
----@field prefixes? string|string[] codes served: "billing.,media."
+---@field prefixes? string|string[]  codes served: "billing.,media."
 ---@field lease? number|string      how long a claim holds, to an hour; 30 s
 ---@field heartbeat? number|string  10 s
 ---@field tenant? string            the engine is this one's: only what that one
@@ -229,8 +231,8 @@ function pawl.doctor(url, options) end
 ---@class pawl.RetainOptions  durations
 ---@field retain? number|string     instances, in whatever way they ended
 ---@field completed? number|string  those that ended so
----@field failed? number|string
----@field cancelled? number|string
+---@field failed? number|string  the same of those that have failed
+---@field cancelled? number|string  and of those that were cancelled
 ---@field deleted? number|string    since they were deleted, if that is sooner
 ---@field published? number|string  the outbox, since it was published; 7 days
 ---@field tasks? number|string      that are over, of instances that go on
@@ -243,7 +245,7 @@ function pawl.doctor(url, options) end
 
 ---@class pawl.PruneOptions: pawl.RetainOptions
 ---@field limit? integer   so many go at most
----@field dry_run? boolean only count
+---@field dry_run? boolean  only count
 ---@field share? integer   percent of its time that it works; else 10 while
 ---                        instances begin, end or come to wait, and 100
 
@@ -303,19 +305,20 @@ function pawl.doctor(url, options) end
 ---@field reuse? "never"|"ended"|"failed"  may the key go on then? "never"
 ---@field version? integer     of the workflow; default: the newest
 ---@field priority? integer    higher runs first
----@field delay? number|string begin later: seconds, or "2h"
+---@field delay? number|string  begin later: seconds, or "2h"
 ---@field at? pawl.Time        begin then
 ---@field deadline? number|string  it fails when it has not ended so long after
 ---                             it began: in place of its workflow's `deadline`
 ---@field max_bytes? integer   that its variables may have, as JSON: fewer than
 ---                             the engine's `max_bytes`
----@field tenant? string
----@field group? string
----@field correlation? string
----@field business_key? string
----@field metadata? table
+---@field tenant? string  whose it is
+---@field group? string  the group of executors that runs it; "default"
+---@field correlation? string  a text that goes along with all that it starts
+---@field business_key? string  a text to find it by, which others may have too
+---@field metadata? table  what others keep with it
 ---@field by? string           who starts it, for the record
----@field attributes? table<string, string|number|boolean|pawl.Typed>
+---@field attributes? table<string, string|number|boolean|pawl.Typed>  by name,
+---                        what it is found by in lists
 ---@field id? string           a UUIDv7 of the caller's, safe to repeat; with a
 ---                             key its last 4 digits are replaced by the key's
 
@@ -327,19 +330,19 @@ function pawl.doctor(url, options) end
 ---@field name string          dotted words: "payment.received"
 ---@field key? string|number|boolean  ties it to waits
 ---@field instance? string     goes to this one alone
----@field data? any
+---@field data? any  what it brings: anything that JSON can hold
 ---@field id? string           with `source`: seen before, it is ignored
 ---@field source? string       who counts the ids; ""
 ---@field ttl? number|string   how long later waits find it by its key; 1 day
----@field start? pawl.SignalStart
+---@field start? pawl.SignalStart  what is started where nobody waits for it
 ---@field by? string           who sends it
 ---@field tenant? string       whose instances it is for; nil: those of none
 
 --- A workflow that is started with the event in its inbox, or the instance
 --- that the key names; with all of pawl.StartOptions but delay and at.
 ---@class pawl.SignalStart: pawl.StartOptions
----@field workflow string
----@field input? any
+---@field workflow string  the code of what is started
+---@field input? any  what that is given
 
 --- What engine:transaction gives its function: the engine's methods, and the
 --- user's own SQL in the same transaction.
@@ -368,13 +371,13 @@ function Transaction:query(sql, ...) end
 ---@alias pawl.Condition string|number|boolean|pawl.Typed|table
 
 ---@class pawl.Query
----@field workflow? string
----@field version? integer
----@field status? string|string[]
----@field tenant? string
----@field correlation? string
+---@field workflow? string  its code
+---@field version? integer  of that workflow
+---@field status? string|string[]  one, or any of several
+---@field tenant? string  whose it is
+---@field correlation? string  a text that goes along with all that it starts
 ---@field business_key? string  with a star at its end: how it begins
----@field key? string
+---@field key? string  the one that it was started with
 ---@field group? string        of executors
 ---@field node? string         where it stands, or ended
 ---@field error? string        its code or message; with a star at its end how
@@ -383,23 +386,23 @@ function Transaction:query(sql, ...) end
 ---@field error_code? string   of those that have failed, or were suspended by
 ---                            an error: its code alone; with a star how it
 ---                            begins
----@field cancelled_by? string
+---@field cancelled_by? string  those that this person has cancelled
 ---@field compensation? string|string[]  "planning", "running", "completed",
 ---                            "completed_with_errors", "stopped"
 ---@field leased? boolean      does an executor hold it? It executes, then,
 ---                            whatever its status
 ---@field halted? boolean      does it stand at a breakpoint?
 ---@field due_before? pawl.Time  to be looked at before then
----@field deadline_before? pawl.Time
+---@field deadline_before? pawl.Time  whose deadline is before then
 ---@field attributes? table<string, pawl.Condition>  by their names
 ---@field created_after? pawl.Time   at that time or later
 ---@field created_before? pawl.Time  earlier
 ---@field started_after? pawl.Time   its first commit; none when it is created
----@field started_before? pawl.Time
----@field updated_after? pawl.Time
----@field updated_before? pawl.Time
----@field completed_after? pawl.Time
----@field completed_before? pawl.Time
+---@field started_before? pawl.Time  that began before then
+---@field updated_after? pawl.Time  where something happened from then on
+---@field updated_before? pawl.Time  where nothing has happened since
+---@field completed_after? pawl.Time  that ended from then on
+---@field completed_before? pawl.Time  that ended before then
 ---@field sort? "newest"|"oldest"|"created"|"updated"|"completed"|"due"  newest.
 ---                            By a time: the latest first, 10,000 at most; by
 ---                            when they are due, the first first, any number but
@@ -636,11 +639,11 @@ function Transaction:query(sql, ...) end
 ---@field may table[]         kind, id; of a suspended one "operator" first
 
 ---@class pawl.OutboxQuery
----@field type? string
----@field tenant? string
----@field instance? string
+---@field type? string  what was emitted as that
+---@field tenant? string  whose it is
+---@field instance? string  the id of one
 ---@field limit? integer   100
----@field emitted_before? pawl.Time
+---@field emitted_before? pawl.Time  emitted before then
 ---@field dead? boolean    only those that were set aside
 ---@field after? string    the `place` of a row: the page behind it
 
@@ -666,7 +669,7 @@ function Transaction:query(sql, ...) end
 ---@alias pawl.Publish fun(event: pawl.CloudEvent|string, id: string, attempt: integer, again: boolean): any, any
 
 ---@class pawl.RelayOptions
----@field publish pawl.Publish
+---@field publish pawl.Publish  who takes each of them on
 ---@field how? "table"|"json"       what it is given: a table, or the text
 ---@field budget? number|string     how long; until nothing is due
 ---@field max_attempts? integer     then it is set aside; 20
@@ -689,12 +692,12 @@ function Transaction:query(sql, ...) end
 ---@field next_due? number   when to look again; nil: nothing is there
 
 ---@class pawl.OutboxChange
----@field by? string
----@field reason? string
----@field instance? string
+---@field by? string  who does it: for the history
+---@field reason? string  why: for the history
+---@field instance? string  the id of one
 ---@field seq? integer       one of it, which need not be dead
----@field type? string
----@field emitted_before? pawl.Time
+---@field type? string  what was emitted as that
+---@field emitted_before? pawl.Time  emitted before then
 ---@field limit? integer     10,000
 
 ---@class pawl.BreakpointQuery
@@ -733,7 +736,7 @@ function Transaction:query(sql, ...) end
 ---@field reason? string
 
 ---@class pawl.ExecutorQuery
----@field group? string
+---@field group? string  of this group
 ---@field all? boolean     also those that have stopped or are dead
 ---@field limit? integer   100
 
@@ -799,25 +802,25 @@ function Transaction:query(sql, ...) end
 --- All given must hold; user, role and group together are one condition.
 ---@class pawl.TaskQuery
 ---@field user? string  for whom it is, who is assigned, or who has it
----@field role? string|string[]
----@field roles? string|string[]
----@field group? string|string[]
----@field groups? string|string[]
----@field status? pawl.TaskStatus|pawl.TaskStatus[]
----@field tenant? string
----@field instance? string
----@field form? string
----@field priority? pawl.TaskPriority
----@field workflow? string
----@field version? integer
----@field node? string
+---@field role? string|string[]  open to this role, or any of these
+---@field roles? string|string[]  the same
+---@field group? string|string[]  open to this group, or any of these
+---@field groups? string|string[]  the same
+---@field status? pawl.TaskStatus|pawl.TaskStatus[]  one, or any of several
+---@field tenant? string  whose it is
+---@field instance? string  the id of one
+---@field form? string  the name of its form
+---@field priority? pawl.TaskPriority  of this priority
+---@field workflow? string  its code
+---@field version? integer  of that workflow
+---@field node? string  where
 ---@field business_key? string  of its instance; with a star: how it begins
 ---@field key? string          of its instance
----@field assignee? string
----@field due_before? pawl.Time
----@field due_after? pawl.Time
----@field created_before? pawl.Time
----@field created_after? pawl.Time
+---@field assignee? string  who is to do it
+---@field due_before? pawl.Time  due before then
+---@field due_after? pawl.Time  due from then on
+---@field created_before? pawl.Time  made before then
+---@field created_after? pawl.Time  made from then on
 ---@field overdue? boolean    open ones that should be done by now
 ---@field limit? integer      default 100
 ---@field before? string      an id: older ones; by due time, those due later
@@ -826,46 +829,47 @@ function Transaction:query(sql, ...) end
 ---@class pawl.TaskActor
 ---@field by string               who does it
 ---@field role? string|string[]   that the user is in
----@field roles? string|string[]
----@field group? string|string[]
----@field groups? string|string[]
+---@field roles? string|string[]  whose roles he has
+---@field group? string|string[]  the same as `groups`
+---@field groups? string|string[]  whose groups he is in
 ---@field reason? string          for the task's log
 ---@field override? boolean       though another holds it: recorded, with whom
 
 ---@class pawl.TaskCompletion: pawl.TaskActor
----@field output? any
+---@field output? any  what comes of it: for the node's `into`
 ---@field take? string  the transition
 
 ---@class pawl.TaskFailure: pawl.TaskActor
----@field error? string|{ code?: string, message?: string }
+---@field error? string|{ code?: string, message?: string }  why: a message, or
+---                        code and message, as handlers raise them
 
 ---@class pawl.TaskReassignment
----@field by string
----@field to? string
----@field users? string|string[]
----@field roles? string|string[]
----@field groups? string|string[]
----@field reason? string
+---@field by string  who does it: for the history
+---@field to? string  who is to do it
+---@field users? string|string[]  or who may take it
+---@field roles? string|string[]  or whose role may
+---@field groups? string|string[]  or whose group may
+---@field reason? string  why: for the history
 
 ---@class pawl.TaskEdit
----@field by string
----@field title? string
----@field description? string
----@field form? string
----@field input? any
----@field priority? pawl.TaskPriority
----@field due? pawl.Time
+---@field by string  who does it: for the history
+---@field title? string  another title
+---@field description? string  another description
+---@field form? string  another form
+---@field input? any  what else is shown
+---@field priority? pawl.TaskPriority  another priority
+---@field due? pawl.Time  another time
 ---@field metadata? table        what others keep with it
 ---@field unset? string|string[]  description, form, input, metadata or due
----@field reason? string
+---@field reason? string  why: for the history
 
 ---@class pawl.TaskEscalation
----@field by string
----@field users? string|string[]
----@field roles? string|string[]
----@field groups? string|string[]
----@field priority? pawl.TaskPriority
----@field reason? string
+---@field by string  who does it: for the history
+---@field users? string|string[]  who may take it as well
+---@field roles? string|string[]  whose role may as well
+---@field groups? string|string[]  whose group may as well
+---@field priority? pawl.TaskPriority  what that becomes
+---@field reason? string  why: for the history
 
 --- One store connection; see pawl.open. Closed by close, <close> or the
 --- collector. Calls from inside its own handlers raise.
@@ -959,7 +963,7 @@ function Engine:restore_bytes(bytes) end
 ---@class pawl.ExportOptions
 ---@field mask? string|string[]  attributes; "vars.customer.name": variables
 ---@field move? boolean  it goes on elsewhere: here it is carried away first
----@field by? string
+---@field by? string  who does it: for the history
 
 --- An instance with all its rows, as lines of JSON for another store. It stays
 --- here as it is, unless it is moved: "busy" while somebody holds it, or has
@@ -973,7 +977,7 @@ function Engine:export(id, options) end
 ---@class pawl.ImportOptions
 ---@field release? boolean  it goes on here, in the place of the original
 ---@field copy? boolean     it does nothing, also when it was moved
----@field by? string
+---@field by? string  who does it: for the history
 ---@field reason? string  why
 ---@field line? integer  the number of the first line, for errors
 
@@ -1131,14 +1135,14 @@ function Engine:list(query, how) end
 function Engine:tally(query) end
 
 ---@class pawl.HistoryQuery
----@field limit? integer
+---@field limit? integer  rows at most
 ---@field after? integer     a row's seq: the page behind it
 ---@field last? integer      the newest so many, oldest first
 ---@field type? string       "step", "note", "cancelled"...
----@field node? string
----@field by? string
+---@field node? string  of this node
+---@field by? string  what this person did
 ---@field completed_after? pawl.Time  then or later
----@field completed_before? pawl.Time
+---@field completed_before? pawl.Time  that ended before then
 ---@field variable? string   rows that changed it: their `value` is what it was
 ---                          then, nil when it was removed
 ---@field attribute? string  the same of an attribute: { type =, value = }
@@ -1203,8 +1207,8 @@ function Engine:variable_history(id, name, query, how) end
 ---@field since? pawl.Time   then or later
 ---@field until? pawl.Time   before
 ---@field type? string       "cancelled", "changed", "started", "claimed"...
----@field workflow? string
----@field tenant? string
+---@field workflow? string  its code
+---@field tenant? string  whose it is
 ---@field instance? string   an id, which may be shortened
 ---@field limit? integer     100; at most 10,000
 ---@field before? string     an entry's cursor: the page behind it
@@ -1490,8 +1494,8 @@ function Engine:wait(seconds) end
 
 --- Who asks, and why: recorded.
 ---@class pawl.Asked
----@field by? string
----@field reason? string
+---@field by? string  who does it: for the history
+---@field reason? string  why: for the history
 
 ---@class pawl.ChangeOptions: pawl.Asked
 ---@field request? string    an id drawn by the caller: asked again with the
@@ -1501,7 +1505,7 @@ function Engine:wait(seconds) end
 
 ---@class pawl.CancelOptions: pawl.ChangeOptions
 ---@field compensate? boolean  false: nothing is undone
----@field source? "user"|"event"|"system"
+---@field source? "user"|"event"|"system"  on whose behalf; "user"
 ---@field event_id? string     which event made somebody ask
 
 --- Asks for cancellation.
@@ -1595,6 +1599,7 @@ function Engine:suspend(id, options) end
 ---@class pawl.ResumeOptions: pawl.ChangeOptions
 ---@field shift? boolean  its times are put off by as long as it took
 
+--- One that is suspended goes on.
 ---@param id string
 ---@param options? pawl.ResumeOptions
 ---@return true? ok
@@ -1613,13 +1618,14 @@ function Engine:resume(id, options) end
 ---@return pawl.Error? err  "conflict": it is suspended already
 function Workflows:suspend(options) end
 
+--- What was suspended as a whole goes on.
 ---@param options pawl.WholeWorkflow
 ---@return table? info
 ---@return pawl.Error? err  "conflict": it is not suspended
 function Workflows:resume(options) end
 
 ---@class pawl.RetryOptions: pawl.ChangeOptions
----@field token? integer
+---@field token? integer  which, where there are several
 
 --- One that failed, or is suspended, tries again.
 ---@param id string
@@ -1645,6 +1651,7 @@ function Engine:restart(id, options) end
 ---@field to string       the node
 ---@field token? integer  which, when there are several
 
+--- A token goes to another node, and on from there.
 ---@param id string
 ---@param options pawl.MoveOptions
 ---@return true? ok
@@ -1654,8 +1661,8 @@ function Engine:move(id, options) end
 
 ---@class pawl.EditOptions: pawl.ChangeOptions
 ---@field set? table          variables
----@field unset? string|string[]
----@field if_commits? integer only if it made so many commits
+---@field unset? string|string[]  variables that go
+---@field if_commits? integer  only if it made so many commits
 
 --- Changes variables.
 ---@param id string
@@ -1666,7 +1673,7 @@ function Engine:edit(id, options) end
 
 ---@class pawl.WakeOptions: pawl.ChangeOptions
 ---@field nodes? string|string[]  only there
----@field node? string
+---@field node? string  the same as `nodes`
 ---@field at? pawl.Time           default: now
 
 --- What it waits for until a time is due now.
@@ -1699,11 +1706,11 @@ function Engine:continue(id, options) end
 function Engine:step(id, options) end
 
 ---@class pawl.NoteOptions
----@field by? string
+---@field by? string  who does it: for the history
 ---@field request? string    see pawl.ChangeOptions
----@field dry_run? boolean
+---@field dry_run? boolean  only look whether it could be
 ---@field text string   1 to 16,384 bytes
----@field data? any
+---@field data? any  beside the text, as JSON
 
 --- Appends a row to its history, of type "note", also when it has ended; its
 --- `output` has the data. Nothing else comes of it.
@@ -1715,7 +1722,8 @@ function Engine:note(id, options) end
 
 ---@class pawl.TransferOptions: pawl.Asked
 ---@field map? table<string, string>  nodes' names, old to new
----@field vars? fun(variables: table, instance: pawl.Instance): table
+---@field vars? fun(variables: table, instance: pawl.Instance): table  what the
+---                        variables of each become
 ---@field plan? boolean               nothing is changed
 
 ---@class pawl.TransferRefusal
@@ -1785,7 +1793,7 @@ function Workflows:hotfix(workflow, options) end
 function Engine:stats(query, how) end
 
 ---@class pawl.ProblemQuery
----@field workflow? string
+---@field workflow? string  its code
 ---@field limit? integer    20
 
 ---@class pawl.FailureKind
@@ -1824,12 +1832,12 @@ function Engine:problems(query, how) end
 ---@field unserved integer  due for a minute, and no worker of their group runs
 ---@field repaired integer
 ---@field problems pawl.Problem[]  the first hundred
----@field store pawl.Condition     how the store itself is
+---@field store pawl.StoreCondition     how the store itself is
 ---@field warnings { what: "clock"|"transaction"|"wal"|"dead", text: string }[]
 
 --- What a store does not have, or this role may not see, is null.
----@class pawl.Condition
----@field kind "sqlite"|"postgres"
+---@class pawl.StoreCondition
+---@field kind "sqlite"|"postgres"  which store it is
 ---@field schema integer     the newest migration
 ---@field clock_us integer   how far its clock is ahead of this host's
 ---@field oldest_lease? string
@@ -1974,6 +1982,7 @@ function Engine:executor_id() end
 ---@return boolean
 function Engine:is_new() end
 
+--- What this engine has asked of its store so far.
 ---@return { trips: integer, statements: integer, transactions: integer, waited: number }
 function Engine:count() end
 
@@ -1995,18 +2004,18 @@ function Engine:close() end
 ---@class pawl.Ctx
 ---@field vars table              the instance's variables; changes are kept
 ---@field input any               what it was started with
----@field id string
----@field workflow string
----@field version integer
----@field node string
+---@field id string  the instance's
+---@field workflow string  its code
+---@field version integer  of the workflow that runs it
+---@field node string  where this handler is
 ---@field attempt integer         from 1
 ---@field visit integer           of this node by this instance, from 1; the same
 ---                               for each attempt. Counted in its history when
 ---                               it is asked for
 ---@field token pawl.Token        the one that is here
 ---@field event? pawl.Event       what the last wait took
----@field tenant? string
----@field correlation? string
+---@field tenant? string  whose instance it is
+---@field correlation? string  what came along from who started it
 ---@field parent? string          the instance that has started it, if one has
 ---@field executor string         who runs this handler, as `pawl executors` lists
 ---@field group string            its group: "default" where none was given
@@ -2014,13 +2023,16 @@ function Engine:close() end
 ---                               was passed last. In undo: what is taken back
 ---@field error? pawl.Caught      what has failed, where an `on_error` has led, and
 ---                               in `undo` of a failure
----@field attrs table<string, string|number|boolean|pawl.Typed>
+---@field attrs table<string, string|number|boolean|pawl.Typed>  what it is
+---                        found by in lists; changes are kept
 ---@field db pawl.Db              in a transactional step
 ---@field host table<string, fun(value?: any): any>  functions that the program
 ---                               lends: pawl.OpenOptions.host, pawl_register
 ---@field now fun(): number       seconds since 1970
----@field log fun(level: "debug"|"info"|"warn"|"error", message: string, fields?: table)
----@field cancelled fun(): boolean
+---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, fields?: table)  a
+---                        line for whoever runs this program
+---@field cancelled fun(): boolean  is it asked to end? A handler that takes
+---                        long may look
 ---@field progress? any           what was given to heartbeat last in this visit: by
 ---                               an earlier attempt, until this one gives some
 ---@field heartbeat fun(progress?: any): boolean  keeps the lease; true: the
@@ -2042,23 +2054,33 @@ function Engine:close() end
 ---                               once. The same for each attempt of this visit
 ---@field idempotency_key fun(): string  stable across retries of this visit
 
+--- What a handler raises: `error { code = "card_declined" }`.
+---@class pawl.Raised
+---@field code? string     what `on_error` and `retry` name it by: 1 to 64 bytes;
+---                        "script"
+---@field message? string  for people; its code
+---@field retry? false|number|string  false: it is not tried again; a duration:
+---                        behind that, whatever its node's `retry` says of delays
+---@field details? any     more of it, as JSON: in the history, and up to 4 KB
+---                        in ctx.error
+
 ---@class pawl.Caught
 ---@field code string             "cancelled" in one that cleans up (on_cancel)
----@field message string
+---@field message string  for people
 ---@field by? string               who has cancelled it
 ---@field source? string           "user", "parent", "event" ...
 ---@field node? string             where
 ---@field attempt? integer         in which attempt
 ---@field where? string            file and line
----@field trace? string
----@field details? any
+---@field trace? string  where in the code that was
+---@field details? any  what `error { details = ... }` had, up to 4 KB
 
 ---@class pawl.SentEvent
 ---@field name string              "order.paid"
 ---@field key? string|integer      who waits for it with this key; it is kept for
 ---                                those that will
 ---@field instance? string         for this instance alone
----@field data? any
+---@field data? any  what it brings
 
 --- In the `run` of a step that is not transactional, and in `undo`. Raises
 --- "cancelled" and "timeout". A descriptor gives the events that are ready, or
@@ -2083,11 +2105,11 @@ function Engine:close() end
 --- What came from outside, by signal.
 ---@class pawl.Event
 ---@field name string        "payment.card"
----@field key? string
----@field id string
+---@field key? string  that it was sent with
+---@field id string  that it was sent with, or was given
 ---@field source string      "" when none was given
----@field data any
----@field received_at number
+---@field data any  what it brings
+---@field received_at number  when: seconds since 1970
 
 --- As pawl.StartOptions, for ctx.start.
 ---@class pawl.ChildOptions
@@ -2096,16 +2118,17 @@ function Engine:close() end
 ---@field reuse? "never"|"ended"|"failed"  may the key go on then? "never"
 ---@field version? integer     of the workflow; default: the newest
 ---@field priority? integer    higher runs first
----@field delay? number|string begin later: seconds, or "2h"
+---@field delay? number|string  begin later: seconds, or "2h"
 ---@field deadline? number|string  so long after it began it fails
 ---@field max_bytes? integer   that its variables may have
----@field tenant? string
----@field group? string
----@field correlation? string
----@field business_key? string
----@field by? string
----@field metadata? table
----@field attributes? table<string, string|number|boolean|pawl.Typed>
+---@field tenant? string  whose it is
+---@field group? string  the group of executors that runs it
+---@field correlation? string  a text that goes along with all that it starts
+---@field business_key? string  a text to find it by, which others may have too
+---@field by? string  who starts it: for the history
+---@field metadata? table  what others keep with it
+---@field attributes? table<string, string|number|boolean|pawl.Typed>  by name,
+---                        what it is found by in lists
 ---@field track? boolean       false: it is not recorded whose child it is
 ---@field parent_end? "cancel"|"leave"  when the parent ends first; "leave"
 
