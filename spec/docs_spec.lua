@@ -202,7 +202,7 @@ describe("docs/reference.md", function()
 
   it("has what is said within an argument", function()
     local text = page.text()
-    for _, line in ipairs { "`options`: `{ timeout?: pawl.Duration }`",
+    for _, line in ipairs { "`options`: `{ timeout?: number\\|string }`",
       "`options`: `{ repair?: boolean }`", "`options`: `{ by?: string }`",
       "`options`: `{ all?: boolean }`" } do
       assert.truthy(text:find(line, 1, true), line)

@@ -1685,8 +1685,8 @@ function Engine:wake(id, options) end
 
 ---@class pawl.ContinueOptions: pawl.ChangeOptions
 ---@field nodes? string|string[]  only what has halted there
----@field node? string
----@field token? integer
+---@field node? string          the same as `nodes`
+---@field token? integer        this one alone
 
 --- What has halted at a breakpoint goes on; one that steps does so no more.
 ---@param id string
