@@ -1635,7 +1635,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_history(pawl_engine *engine,
  * instances (as their histories tell it), who started them ("started"), what
  * was done to tasks ("claimed", "reassigned"...) and to workflows
  * ("registered", "hotfixed", "activated", "deactivated", "switched_off",
- * "switched_on", "suspended", "resumed"), with what an instance has emitted
+ * "switched_on", "suspended", "resumed", "breakpoint_set",
+ * "breakpoint_removed"), with what an instance has emitted
  * ("retried", "dropped"), what was imported, and purges. `query`: a JSON object or NULL, keys: by, since_us
  * (then or later), until_us (before), type, workflow, tenant, instance, limit
  * (100, at most 10,000), before (an entry's `cursor`: the page behind it).

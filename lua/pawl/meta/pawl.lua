@@ -1222,7 +1222,8 @@ function Engine:variable_history(id, name, query, how) end
 ---                          workflows
 ---                          "registered", "hotfixed", "activated",
 ---                          "deactivated", "switched_off", "switched_on",
----                          "suspended", "resumed"; of what was emitted
+---                          "suspended", "resumed", "breakpoint_set",
+---                          "breakpoint_removed"; of what was emitted
 ---                          "retried", "dropped"; "purged", "archived",
 ---                          "unarchived", "imported"
 ---@field instance? string

@@ -70,7 +70,8 @@ static int read_cursor(audit_query *q) {
 #define AUDIT_TYPES(X)                                                    \
   X(claimed) X(unclaimed) X(reassigned) X(delegated) X(edited)            \
   X(registered) X(hotfixed) X(activated) X(deactivated) X(switched_off)   \
-  X(switched_on) X(archived) X(unarchived) X(imported)
+  X(switched_on) X(breakpoint_set) X(breakpoint_removed) X(archived)      \
+  X(unarchived) X(imported)
 /* clang-format on */
 static const char *const types[] = {
 #define TYPE_NAME(name) #name,
