@@ -35,7 +35,7 @@ typedef struct pawl_kind_rules {
    * about: `event` as handlers see it. `why`: an error that refused it. NULL:
    * nothing is listened for. */
   pawl_reception (*hear)(pawl_decision *d, int k, const pawl_node *node,
-                         pawl_ear ear, const pawl_letter *l, pawl_str event,
+                         const pawl_letter *l, pawl_str event,
                          pawl_buf *why);
   /* It waits, and its time has come. */
   void (*time_out)(pawl_decision *d, int k, const pawl_node *node);

@@ -7,7 +7,7 @@
  *   scope.c       tokens, inside which fork, and their end
  *   boundary.c    what stands beside a node, and interrupts it or begins a lane
  *   times.c       how long something waits, and what is over
- *   events.c      names, patterns and keys
+ *   events.c      names, patterns and keys; listening for them
  *   children.c    what it says to its children and its parent
  *   kinds/        what happens at each kind of node
  *   inside.c      which tokens are inside a fork
@@ -345,17 +345,12 @@ void pawl_conditions_look(pawl_decision *d, int64_t at_us);
 /* The plan is complete: who was not asked is so by the next. */
 void pawl_conditions_keep(pawl_decision *d);
 
-/* ---- reschedule.c ---- */
+/* ---- reschedule.c, and listening in events.c ---- */
 
 /* The event that moves the time of token k, at a node that has one, has come. */
 pawl_reception pawl_reschedule(pawl_decision *d, int k, const pawl_node *node,
                                const pawl_letter *l, pawl_str event,
                                pawl_buf *why);
-/* The same, as `hear` of what listens for nothing else. */
-pawl_reception pawl_reschedule_hear(pawl_decision *d, int k,
-                                    const pawl_node *node, pawl_ear ear,
-                                    const pawl_letter *l, pawl_str event,
-                                    pawl_buf *why);
 /* It listens for that from now on; the key is looked up first, as it may not be
  * there. PAWL_SCRIPT as in pawl_listen_key. */
 pawl_code pawl_reschedule_key(pawl_decision *d, int k, const pawl_node *node,

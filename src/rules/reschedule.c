@@ -11,45 +11,6 @@ static pawl_handler handler_of(const pawl_node *node) {
                                                : PAWL_HANDLER_TIMEOUT;
 }
 
-/* ---- listening ---- */
-
-pawl_code pawl_reschedule_key(pawl_decision *d, int k, const pawl_node *node,
-                              pawl_buf *key, pawl_error *err) {
-  if (node->has_mover_key)
-    return pawl_listen_key_asked(d, k, node, PAWL_HANDLER_RESCHEDULE, key,
-                                 err);
-  return node->moved_key ? pawl_listen_key(d, node, node->moved_key, key, err)
-                         : PAWL_OK;
-}
-
-void pawl_reschedule_listen(pawl_decision *d, int k, const pawl_node *node,
-                            const pawl_buf *key) {
-  if (node->moved_by)
-    pawl_listen(d, k, PAWL_EAR_MOVE, node->moved_by,
-                node->moved_key || key->len ? key : NULL);
-}
-
-void pawl_reschedule_end(pawl_decision *d, int k) {
-  if (pawl_detail_has(pawl_tok(d, k), PAWL_DETAIL_moved))
-    pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
-}
-
-void pawl_reschedule_transfer(pawl_decision *d, int k, const pawl_node *was,
-                              const pawl_node *is) {
-  pawl_buf key = {.alloc = d->plan.alloc};
-
-  if (was->has_mover_key && is->has_mover_key)
-    pawl_buf_adds(&key, pawl_ear_heard(pawl_tok(d, k), PAWL_EAR_MOVE));
-  if (was->moved_by) pawl_listen_no_more(d, k, PAWL_EAR_MOVE);
-  if (is->moved_key)
-    (void)pawl_event_key(d, pawl_vars_now(d), is->moved_key, &key);
-  if (key.failed) d->plan.failed = 1;
-  pawl_reschedule_listen(d, k, is, &key);
-  pawl_buf_deinit(&key);
-}
-
-/* ---- another time ---- */
-
 /* When it is due by what is known now, in *due_us, 0: never. One that lasts so
  * long begins anew: as the event was received, or as it began itself, if that
  * was later. */
@@ -137,12 +98,4 @@ pawl_reception pawl_reschedule(pawl_decision *d, int k, const pawl_node *node,
   pawl_buf_clear(&d->plan.detail);
   pawl_trace_wait(d, k, node);
   return PAWL_RECEIVED;
-}
-
-pawl_reception pawl_reschedule_hear(pawl_decision *d, int k,
-                                    const pawl_node *node, pawl_ear ear,
-                                    const pawl_letter *l, pawl_str event,
-                                    pawl_buf *why) {
-  (void)ear;
-  return pawl_reschedule(d, k, node, l, event, why);
 }

@@ -132,7 +132,6 @@ const pawl_kind_rules pawl_kind_call = {.enter = enter,
                                         .letter = "child",
                                         .take = take,
                                         .time_out = pawl_time_out,
-                                        .hear = pawl_reschedule_hear,
                                         .transfer = pawl_child_transfer,
                                         .gives = 1,
                                         .has_children = 1};

@@ -121,6 +121,5 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
 }
 
 const pawl_kind_rules pawl_kind_timer = {.enter = enter,
-                                         .hear = pawl_reschedule_hear,
                                          .time_out = fire,
                                          .transfer = transfer};

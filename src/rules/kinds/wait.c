@@ -9,51 +9,6 @@
 
 /* ---- its key ---- */
 
-/* No event could have it: the wait would never end. */
-static pawl_code check_key(const pawl_decision *d, const pawl_node *node,
-                           pawl_str key, pawl_error *err) {
-  if (pawl_event_key_is_sound(key)) return PAWL_OK;
-  d->result->no_retry = 1;
-  pawl_fail(err, PAWL_SCRIPT, "%s \"%s\": its key %s",
-            pawl_kind_name(node->kind), node->name,
-            !key.len                  ? "is empty"
-            : key.len <= PAWL_MAX_KEY ? "holds a zero byte"
-                                      : "is too long");
-  pawl_error_hint(err, "1 to %d bytes, none of them zero, as events have it",
-                  PAWL_MAX_KEY);
-  return PAWL_SCRIPT;
-}
-
-pawl_code pawl_listen_key(pawl_decision *d, const pawl_node *node,
-                          const char *name, pawl_buf *key, pawl_error *err) {
-  int found = pawl_event_key(d, pawl_vars_now(d), name, key);
-
-  MUST(pawl_buf_check(key, err));
-  if (found) return check_key(d, node, pawl_buf_str(key), err);
-  d->result->no_retry = 1;
-  pawl_fail(err, PAWL_SCRIPT,
-            "%s \"%s\": its key \"%s\" is neither a text nor a number in the "
-            "variables or the input",
-            pawl_kind_name(node->kind), node->name, name);
-  pawl_error_hint(err, "set ctx.vars[\"%s\"] before it", name);
-  return PAWL_SCRIPT;
-}
-
-pawl_code pawl_listen_key_asked(pawl_decision *d, int k,
-                                const pawl_node *node, pawl_handler handler,
-                                pawl_buf *key, pawl_error *err) {
-  MUST(pawl_run_handler(d, k, node, handler, err));
-  if (d->result->has_output &&
-      pawl_event_key_text(pawl_buf_str(&d->result->output), key)) {
-    MUST(pawl_buf_check(key, err));
-    return check_key(d, node, pawl_buf_str(key), err);
-  }
-  d->result->no_retry = 1;
-  return pawl_fail(err, PAWL_SCRIPT,
-                   "%s \"%s\": `key` returned neither a text nor a number",
-                   pawl_kind_name(node->kind), node->name);
-}
-
 /* The key this wait asks for, as text. *has 0: it has none. */
 static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
                           pawl_buf *key, int *has, pawl_error *err) {
@@ -64,31 +19,6 @@ static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
 }
 
 /* ---- listening ---- */
-
-void pawl_listen(pawl_decision *d, int k, pawl_ear ear, const char *event,
-                 const pawl_buf *key) {
-  pawl_token *t = pawl_tok(d, k);
-
-  t->state = PAWL_TOKEN_WAITING;
-  t->changed = 1;
-  t->blind |= key != NULL;
-  pawl_detail_put(t, pawl_ear_key(ear),
-                  key ? pawl_buf_str(key) : pawl_strz(NULL));
-  pawl_asked_clear(t);
-  pawl_effect *f =
-      pawl_plan_effect(&d->plan, PAWL_EFFECT_SUBSCRIBE, pawl_ear_no(t, ear));
-  pawl_buf_addz(&f->name, event);
-  f->has_key = key != NULL;
-  if (key) pawl_buf_adds(&f->key, pawl_buf_str(key));
-  f->at_us = t->due_us;
-  pawl_look_again(d); /* rule 5: write, commit, then look */
-}
-
-void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear) {
-  pawl_detail_drop(pawl_tok(d, k), pawl_ear_key(ear));
-  pawl_plan_effect(&d->plan, PAWL_EFFECT_UNSUBSCRIBE,
-                   pawl_ear_no(pawl_tok(d, k), ear));
-}
 
 /* How long it waits, from now on or since it did so in another version. */
 static pawl_code begin_time(pawl_decision *d, int k, const pawl_node *node,
@@ -402,12 +332,11 @@ static pawl_reception receive(pawl_decision *d, int k, const pawl_node *node,
 }
 
 static pawl_reception hear(pawl_decision *d, int k, const pawl_node *node,
-                           pawl_ear ear, const pawl_letter *l, pawl_str event,
+                           const pawl_letter *l, pawl_str event,
                            pawl_buf *why) {
   pawl_str data = l->data.len ? pawl_buf_str(&l->data) : pawl_strz("null");
   pawl_error err = {0};
 
-  if (ear == PAWL_EAR_MOVE) return pawl_reschedule(d, k, node, l, event, why);
   if (node->accepts.at &&
       pawl_types_fit(node->accepts, data, "data", &err) != PAWL_OK) {
     pawl_said_clear(d->result); /* of whoever failed before */
@@ -458,8 +387,11 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
       continue;
     const int is_one = ear == PAWL_EAR_OWN && node->take_one;
     if (is_one && is_gone) continue;
-    const pawl_reception how = pawl_kind_of(d, node)->hear(
-        d, k, node, ear, l, pawl_buf_str(&event), &why);
+    const pawl_reception how =
+        ear == PAWL_EAR_MOVE
+            ? pawl_reschedule(d, k, node, l, pawl_buf_str(&event), &why)
+            : pawl_kind_of(d, node)->hear(d, k, node, l,
+                                          pawl_buf_str(&event), &why);
     is_gone |= how == PAWL_ELSEWHERE || (is_one && how == PAWL_RECEIVED);
     received |= how == PAWL_RECEIVED;
   }
