@@ -170,7 +170,7 @@ typedef struct pawl_node {
   /* handlers */
   int has_key, has_input, has_group, has_priority, has_timeout, has_delay;
   int has_mover_key; /* of `reschedule` */
-  int64_t limit_us; /* wait, task, call, each: their `timeout`; -1: none */
+  int64_t limit_us;  /* wait, task, call, each: their `timeout`; -1: none */
   /* wait */
   const char *key;  /* a variable's name; NULL: none, or a handler */
   pawl_str accepts; /* what an event's data must be; at NULL: any */

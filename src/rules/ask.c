@@ -115,7 +115,7 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
 }
 
 pawl_code pawl_run_question(pawl_decision *d, int k, pawl_question *q,
-                   pawl_error *err) {
+                            pawl_error *err) {
   const pawl_token *t = q->token = pawl_tok(d, k);
   int waits = 0;
 

@@ -91,9 +91,9 @@ pawl_code pawl_listen_key(pawl_decision *d, const pawl_node *node,
   return PAWL_SCRIPT;
 }
 
-pawl_code pawl_listen_key_asked(pawl_decision *d, int k,
-                                const pawl_node *node, pawl_handler handler,
-                                pawl_buf *key, pawl_error *err) {
+pawl_code pawl_listen_key_asked(pawl_decision *d, int k, const pawl_node *node,
+                                pawl_handler handler, pawl_buf *key,
+                                pawl_error *err) {
   MUST(pawl_run_handler(d, k, node, handler, err));
   if (d->result->has_output &&
       pawl_event_key_text(pawl_buf_str(&d->result->output), key)) {

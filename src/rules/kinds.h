@@ -35,8 +35,7 @@ typedef struct pawl_kind_rules {
    * about: `event` as handlers see it. `why`: an error that refused it. NULL:
    * nothing is listened for. */
   pawl_reception (*hear)(pawl_decision *d, int k, const pawl_node *node,
-                         const pawl_letter *l, pawl_str event,
-                         pawl_buf *why);
+                         const pawl_letter *l, pawl_str event, pawl_buf *why);
   /* It waits, and its time has come. */
   void (*time_out)(pawl_decision *d, int k, const pawl_node *node);
   /* Its own times are put off, before its due time is. NULL: it has none. */

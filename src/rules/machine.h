@@ -126,7 +126,7 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
 /* The same of one that is shown what is said here: its node, which handler,
  * event, output and error. */
 pawl_code pawl_run_question(pawl_decision *d, int k, pawl_question *q,
-                   pawl_error *err);
+                            pawl_error *err);
 /* Nothing interrupts a handler, but what comes too late does not count: after
  * that time others may have taken over. */
 pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_token *t,
@@ -320,9 +320,9 @@ void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear);
 pawl_code pawl_listen_key(pawl_decision *d, const pawl_node *node,
                           const char *name, pawl_buf *key, pawl_error *err);
 /* The same of one that this handler says. */
-pawl_code pawl_listen_key_asked(pawl_decision *d, int k,
-                                const pawl_node *node, pawl_handler handler,
-                                pawl_buf *key, pawl_error *err);
+pawl_code pawl_listen_key_asked(pawl_decision *d, int k, const pawl_node *node,
+                                pawl_handler handler, pawl_buf *key,
+                                pawl_error *err);
 /* As it was sent, in the record of what came of it. */
 void pawl_event_note(pawl_record *r, const pawl_letter *l);
 /* What whoever asked is told, JSON: {member: value}. */

@@ -5,8 +5,8 @@
 
 /* What says when, if a handler does. */
 static pawl_handler handler_of(const pawl_node *node) {
-  return node->has_at      ? PAWL_HANDLER_AT
-         : node->has_after ? PAWL_HANDLER_AFTER
+  return node->has_at                          ? PAWL_HANDLER_AT
+         : node->has_after                     ? PAWL_HANDLER_AFTER
          : node->has_due && !node->has_timeout ? PAWL_HANDLER_DUE
                                                : PAWL_HANDLER_TIMEOUT;
 }

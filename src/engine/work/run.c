@@ -85,8 +85,8 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   f->attempt = q->token->attempt;
   f->began_us = h->d.began_us = pawl_engine_now(e);
   const int64_t limit_us = pawl_token_timeout(q->token, q->node);
-  f->until_us = await_now < PAWL_NEVER - limit_us ? await_now + limit_us
-                                                  : PAWL_NEVER;
+  f->until_us =
+      await_now < PAWL_NEVER - limit_us ? await_now + limit_us : PAWL_NEVER;
   pawl_code rc = pawl_host_begin(e->host, c, &e->result, &run, err);
   f->began_mono_us = began;
   f->busy_us = h->d.took_us = pawl_clock_mono() - began;

@@ -107,8 +107,8 @@ static pawl_code prepare(pawl_decision *d, int k, const pawl_node *node,
   MUST(pawl_wait_limit(d, k, node, &limit_us, err));
   if (!node->has_timeout || limit_us) return PAWL_OK;
   d->result->no_retry = 1;
-  pawl_fail(err, PAWL_VALUE,
-            "step \"%s\": `timeout` returned no time at all", node->name);
+  pawl_fail(err, PAWL_VALUE, "step \"%s\": `timeout` returned no time at all",
+            node->name);
   pawl_error_hint(err, "nil stands for the usual one");
   return PAWL_VALUE;
 }

@@ -120,6 +120,5 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
   pawl_reschedule_transfer(d, k, was, is);
 }
 
-const pawl_kind_rules pawl_kind_timer = {.enter = enter,
-                                         .time_out = fire,
-                                         .transfer = transfer};
+const pawl_kind_rules pawl_kind_timer = {
+    .enter = enter, .time_out = fire, .transfer = transfer};

@@ -390,8 +390,8 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
     const pawl_reception how =
         ear == PAWL_EAR_MOVE
             ? pawl_reschedule(d, k, node, l, pawl_buf_str(&event), &why)
-            : pawl_kind_of(d, node)->hear(d, k, node, l,
-                                          pawl_buf_str(&event), &why);
+            : pawl_kind_of(d, node)->hear(d, k, node, l, pawl_buf_str(&event),
+                                          &why);
     is_gone |= how == PAWL_ELSEWHERE || (is_one && how == PAWL_RECEIVED);
     received |= how == PAWL_RECEIVED;
   }
