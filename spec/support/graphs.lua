@@ -257,6 +257,7 @@ local function draw_task(pen, to)
   end
   if random:chance(30) then
     node.timeout = random:pick { 60, 5000 }
+    node.moved = node.timeout >= 5000 and EVENTS[1] or nil
     node.computed = random:chance(30) or nil
     node.ignored = random:chance(50) or nil
     if #node.ways > 1 then
@@ -320,6 +321,7 @@ local function draw_call(pen, to)
       { name = "cancelled", to = side(pen, to) } }
     if random:chance(30) then
       node.timeout = random:pick { 20, 10000 }
+      node.moved = node.timeout >= 5000 and EVENTS[1] or nil
       node.computed = random:chance(30) or nil
       way(node.ways, "timeout", side(pen, to))
     end
@@ -353,6 +355,7 @@ local function draw_each(pen, to)
   end
   if random:chance(15) then
     node.timeout = random:pick { 100, 20000 }
+    node.moved = node.timeout >= 5000 and EVENTS[1] or nil
     node.computed = random:chance(30) or nil
   end
   if random:chance(60) then
@@ -610,8 +613,10 @@ function render.step(node, code)
   return {
     run = lines("function(ctx)", table.concat(body, "\n"), "  end"),
     -- half of them are tried again though their error has a route
-    retry = node.attempts and ("{ max = %d, jitter = 0%s }"):format(
-      node.attempts, node.attempts % 2 == 0 and ', on = "oops"' or "") or nil,
+    retry = node.attempts and ("{ max = %d, %s%s }"):format(node.attempts,
+      node.attempts % 3 == 0 and "delay = function(_, n) return n end"
+      or "jitter = 0", node.attempts % 2 == 0 and ', on = "oops"' or "") or nil,
+    timeout = node.attempts and 'function(ctx) return ctx.id and "9m" end',
     on_exhausted = node.on_exhausted and q(node.on_exhausted),
     transactional = node.transactional and "true",
     into = node.into and q("got_" .. node.name),
@@ -637,17 +642,18 @@ local function duration(node, seconds)
   return ('function(ctx) return ctx.id and "%ds" end'):format(seconds)
 end
 
+local KEYS = { order = q "order", handler =
+  "function(ctx) return ctx.input.order end" }
+
 local function reschedule(node)
-  return node.moved and ('{ event = %q, key = "order", into = %q }'):format(
-    node.moved, "moved_" .. node.name)
+  return node.moved and ("{ event = %q, key = %s, into = %q }"):format(
+    node.moved, KEYS[node.kind == "wait" and "order" or "handler"],
+    "moved_" .. node.name)
 end
 
 function render.timer(node)
   return { after = duration(node, node.after), reschedule = reschedule(node) }
 end
-
-local KEYS = { order = q "order", handler =
-  "function(ctx) return ctx.input.order end" }
 
 local function render_condition(node)
   local sees = node.sees and (" or (ctx.vars.%s or 0) >= %d"):format(node.sees,
@@ -767,7 +773,12 @@ local function render_beside(one)
   local parts = { one.event and ("event = %q"):format(one.event)
     or ("after = %d"):format(one.after) }
   if one.key then parts[#parts + 1] = 'key = "order"' end
-  if one.every then parts[#parts + 1] = ("every = %d"):format(one.every) end
+  if one.every == 7200 then
+    parts[#parts + 1] = "every = function(ctx) return ctx.id and 7200 end"
+    parts[#parts + 1] = "on_error = false"
+  elseif one.every then
+    parts[#parts + 1] = ("every = %d"):format(one.every)
+  end
   if #one.ways > 0 then
     parts[#parts + 1] = ("next = %q"):format(one.ways[1].to)
   else
@@ -785,7 +796,10 @@ local function render_node(node, code)
   if node.beside then
     fields[node.beside.field] = render_beside(node.beside)
   end
-  if node.timeout then fields.timeout = duration(node, node.timeout) end
+  if node.timeout then
+    fields.timeout = duration(node, node.timeout)
+    fields.reschedule = reschedule(node)
+  end
   local names, parts = {}, {}
   for name in pairs(fields) do names[#names + 1] = name end
   table.sort(names)
