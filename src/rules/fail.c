@@ -250,9 +250,10 @@ void pawl_fail_token(pawl_decision *d, int k, const pawl_error *err,
   pawl_failure_note(d, k, &f);
   switch (verdict) {
     case PAWL_VERDICT_RETRY:
-      if (asks_delay(d, node, &f))
+      if (p->nrecords && asks_delay(d, node, &f)) { /* else: no memory */
         delay_us = ask_delay(d, k, err, p->nrecords - 1, delay_us);
-      r = pawl_plan_record_at(p, p->nrecords - 1);
+        r = pawl_plan_record_at(p, p->nrecords - 1);
+      }
       r->due_us = pawl_time_after(now, delay_us);
       try_again(d, k, r->due_us);
       break;
