@@ -120,4 +120,20 @@ function literal.of(value, indent, taken)
   return write(value, indent or 0, taken or 0)
 end
 
+--- `what(first, ...)` with values, as a line of a spec: the last one below it,
+--- if need be.
+---@param what string
+---@param ... any
+---@return string
+function literal.call(what, ...)
+  local given = table.pack(...)
+  local front = "    " .. what .. "("
+  for i = 1, given.n do
+    local last = front:match "[^\n]*$"
+    front = front .. (i > 1 and ", " or "")
+      .. literal.of(given[i], 4, #last - 4 + 2)
+  end
+  return front .. ")"
+end
+
 return literal

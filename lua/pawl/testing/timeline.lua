@@ -38,6 +38,8 @@ local UNKNOWN <const> = {
   shifted = "its times were put off, by how much is not in a history",
   put_off = "a task was put off by a person",
   refused = "a request or an event was refused",
+  rescheduled = "an event moved a time: what it brought is known where `into` "
+    .. "keeps it, and else not",
   carried = "it was carried to another store, and went on there or here",
 }
 
@@ -114,7 +116,7 @@ local function retry_of(node, row)
   if row.due_at then
     local jitter = node and node.retry and node.retry.jitter
     if jitter == 0 then return nil end
-    return (row.due_at - row.completed_at) / 1e6
+    return math.max(row.due_at - row.completed_at, 0) / 1e6
   end
   local max = node and node.retry and node.retry.max
   if row.transition or max and row.attempt >= max then return nil end
@@ -431,6 +433,19 @@ local function under_way(one, line)
   for _, token in ipairs(dropped(one)) do had_not_ended(one, line, token) end
 end
 
+--- What waited through a suspension, and had a time: was that moved along?
+local function may_have_been_shifted(one, line)
+  local resumed
+  for _, row in ipairs(one.history) do
+    if row.type == "resumed" then resumed = row end
+    if resumed and row.due_at and row.started_at and row.type ~= "failed"
+      and row.started_at < resumed.completed_at then
+      line.unknown["it was resumed: whether its times were moved along "
+        .. "(--shift) is in no history"] = true
+    end
+  end
+end
+
 ---- all of it -----------------------------------------------------------------
 
 --- Rows of handlers, by node; of a step that never ran none.
@@ -470,6 +485,7 @@ function timeline.of(one)
     end
   end
   under_way(one, line)
+  may_have_been_shifted(one, line)
   for _, lists in ipairs { line.steps, line.undos } do
     for _, list in pairs(lists) do by_visit(list) end
   end
