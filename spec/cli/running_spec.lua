@@ -16,8 +16,8 @@ Site.each("an instance whose first handler runs", function(new)
     assert.matches("\nheld by      worker %d+ on %S+ since %d%d%d%d%-", shown)
     assert.matches('\nprogress     {"done":3,"of":"9"}\n', shown, 1, true)
     local why = folder:pawl("explain", id, "--store", site.url).out
-    assert.matches("It runs, or waits in `ctx.await`, in the worker %d+ on %S+, "
-      .. "which has had it for "
+    assert.matches("It runs, or waits in `ctx.await`, in the worker %d+ on "
+      .. "%S+, which has had it for "
       .. '[%d.]+ m?s; it last told: {"done":3,"of":"9"}%.\n', why)
     assert.is_nil(why:find("has not begun", 1, true))
     site:open "g"
