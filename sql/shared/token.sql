@@ -54,10 +54,11 @@ update pawl.token as t
    set progress = (select progress from pawl.instance
                     where shard = @shard and id = @id)
  where shard = @shard and instance = @id and state in ('active', 'waiting')
-   and visit = (select i.progress_visit from pawl.instance i
-                  join pawl.agenda a on a.shard = i.shard and a.instance = i.id
-                 where i.shard = @shard and i.id = @id and a.lease = @lease
-                   and i.progress_visit <> @visit);
+   and visit = (select progress_visit from pawl.instance
+                 where shard = @shard and id = @id
+                   and progress_visit <> @visit)
+   and @lease = (select lease from pawl.agenda
+                  where shard = @shard and instance = @id);
 
 -- name: token_drop
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[]
