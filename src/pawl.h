@@ -1030,9 +1030,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_change(pawl_engine *engine,
  * tried again. `transfer`: a JSON object, keys: workflow, from, to (versions),
  * map (nodes' names, old to new), by, reason; limit and after (an id) for one
  * page; plan (true: nothing is changed). `out`: {"gone":[ids],"asked":[ids],
- * "refused":[{"id","token","node","reason"}],"next":id}: those asked are held
- * by somebody, who does it before the next step. Of a plan, gone are those that
- * could.
+ * "refused":[{"id","token","node","reason"}],"begun":[{"node","on","count"}],
+ * "ended":[...],"next":id}: those asked are held by somebody, who does it
+ * before the next step. Of a plan, gone are those that could. Begun and ended
+ * are boundaries (`on_timer`, `on_event`) that are new there, or there no more,
+ * and at how many places instances that can go stand at what they are on.
  * The text is the caller's. PAWL_NOTFOUND: no such version. PAWL_INVALID.
  *
  *   rc = pawl_workflow_transfer(engine, "{\"workflow\":\"order.fulfil\","

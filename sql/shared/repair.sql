@@ -51,10 +51,11 @@ select id from pawl.instance
 
 -- name: repair_places
 -- args: @shard smallint, @id uuid[]
--- rows: instance uuid, no integer, node text, state text, fork text,
---       branch text, detail json
+-- rows: instance uuid, no integer, node text, state text, attempt bigint,
+--       scope text, fork text, branch text, detail json
 -- Where instances stand.
-select t.instance, t.no, t.node, t.state, t.fork, t.branch, t.detail
+select t.instance, t.no, t.node, t.state, t.attempt, t.scope, t.fork,
+       t.branch, t.detail
   {{from_each}} (
   select * from pawl.token_view
    where shard = @shard and instance = s.id

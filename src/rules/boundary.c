@@ -8,7 +8,8 @@
  *      with all that is inside of it. Any other begins a lane: a token that
  *      goes its own way, and ends at a finish.
  *   O7 in one visit of a node each is begun once, also where the node is tried
- *      again. */
+ *      again. Who stands there as the instance goes on in another version gets
+ *      those that are new in that. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,6 +41,52 @@ pawl_code pawl_boundaries_begin(pawl_decision *d, int k, const pawl_node *node,
   pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_guarded, 1);
   for (int i = 0; i < node->nbeside; i++) begin_one(d, k, node->beside[i]);
   return PAWL_OK;
+}
+
+/* ---- begun in another version ---- */
+
+/* Of a fork nobody keeps it: whoever has stood longest inside, or beside it,
+ * has come when it was, or a little later. */
+int64_t pawl_boundary_since(pawl_decision *d, int32_t host) {
+  int64_t since = pawl_decision_now(d);
+
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    const pawl_token *t = pawl_tok(d, k);
+    if (!pawl_tok_live(d, k) || !t->entered_us || t->entered_us >= since)
+      continue;
+    if (t->no == host || pawl_detail_of(t)->host == host ||
+        pawl_token_is_in(t, host))
+      since = t->entered_us;
+  }
+  return since;
+}
+
+void pawl_boundary_begin(pawl_decision *d, int32_t no, int level,
+                         const pawl_node *node, const char *name,
+                         const char *on) {
+  pawl_token *t = pawl_tokens_find(&d->plan.state.tokens, no);
+  const int32_t host = level < 0 ? no : t->scope[level];
+  const int64_t since = pawl_boundary_since(d, host);
+  char newest[32];
+
+  if (level < 0) pawl_detail_set(t, PAWL_DETAIL_guarded, 1);
+  const int k = pawl_token_new(d, (int)(t - d->plan.state.tokens.at));
+  if (k < 0) return;
+  t = pawl_tok(d, k);
+  if (level >= 0) {
+    pawl_token_climb(d, k, level);
+    pawl_buf_clear(&t->event); /* of a branch */
+  }
+  t->previous = on;
+  t->node = name;
+  t->visit = ++d->plan.state.visit;
+  t->entered_us = since;
+  pawl_detail_set(t, PAWL_DETAIL_host, host);
+  snprintf(newest, sizeof newest, "[%" PRId64 "]", pawl_record_seq(d));
+  pawl_detail_put(t, PAWL_DETAIL_from, pawl_strz(newest));
+  /* one that has failed listens when it is tried again */
+  if (node->kind == PAWL_KIND_TIMER || !pawl_stays_ended(d))
+    pawl_kind_of(d, node)->transfer(d, k, node, node);
 }
 
 /* ---- ended ---- */

@@ -30,17 +30,20 @@ static void push_fork(pawl_place *place, const char *fork) {
 void pawl_place_around(pawl_place *place, const pawl_token *t) {
   const pawl_levels *up = &pawl_detail_of(t)->up;
 
-  place->beside = pawl_detail_of(t)->host != 0;
+  place->host = (int32_t)pawl_detail_of(t)->host;
+  place->guarded = pawl_detail_of(t)->guarded != 0;
+  memcpy(place->scope, t->scope, sizeof place->scope);
   place->depth = 0;
   for (int i = 0; i < up->n; i++) push_fork(place, up->at[i].fork);
   push_fork(place, t->fork);
 }
 
 int pawl_place_read(const pawl_world *w, pawl_place *place, const char *fork,
-                    pawl_str detail) {
+                    pawl_str scope, pawl_str detail) {
   pawl_token t = {.fork = fork, .data = {.alloc = w->alloc}};
   int ok = pawl_detail_read(w, detail, &t);
 
+  if (scope.at) (void)pawl_scope_parse(&t, scope);
   pawl_place_around(place, &t);
   pawl_detail_free(&t);
   return ok;
@@ -48,7 +51,7 @@ int pawl_place_read(const pawl_world *w, pawl_place *place, const char *fork,
 
 /* As stopped.c wrote it. */
 static int read_stopped(const pawl_world *w, pawl_str token, pawl_place *at) {
-  pawl_str value, detail = {0};
+  pawl_str value, detail = {0}, scope = {0};
   int failed = 0;
 
   at->no = (int32_t)pawl_json_get_int(token, "no", 0);
@@ -56,8 +59,10 @@ static int read_stopped(const pawl_world *w, pawl_str token, pawl_place *at) {
                 pawl_json_kind_of(value) == PAWL_JSON_TRUE;
   at->node = pawl_world_name(w, token, "node", &failed);
   (void)pawl_json_get(token, "detail", &detail);
+  if (pawl_json_get(token, "scope", &value) && value.len >= 2)
+    scope = (pawl_str){value.at + 1, value.len - 2};
   return pawl_place_read(w, at, pawl_world_name(w, token, "fork", &failed),
-                         detail) &&
+                         scope, detail) &&
          !failed;
 }
 
@@ -274,7 +279,7 @@ pawl_code pawl_crossing_check(const pawl_crossing *c, const pawl_place *place,
 
   assert(c->from && c->to && c->left && c->right);
   if (!place->node) return PAWL_OK;
-  if (place->beside && pawl_crossing_across(c, place->node, &name) < 0)
+  if (place->host && pawl_crossing_boundary(c, place->node, &name) < 0)
     goto out; /* it ends there */
   check_node(c, place, &name, why);
   if (!why->len) check_forks(c, place, &name, why);
@@ -284,6 +289,117 @@ out:
   pawl_buf_deinit(&name);
   return rc;
 }
+
+/* ---- what is on what ---- */
+
+int pawl_crossing_boundary(const pawl_crossing *c, const char *boundary,
+                           pawl_buf *name) {
+  const int old = index_of(c->from, boundary);
+  const int new = old < 0 ? -1 : pawl_crossing_across(c, boundary, name);
+
+  if (new < 0 || c->from->nodes[old].host < 0 || c->to->nodes[new].host < 0 ||
+      c->from->nodes[old].kind != c->to->nodes[new].kind ||
+      !same_host(c, &c->from->nodes[old], &c->to->nodes[new], name))
+    return -1;
+  return new;
+}
+
+/* What boundary `at` of the other version was on node `old`; NULL: nothing. */
+static const pawl_node *boundary_before(const pawl_crossing *c, int old,
+                                        int at, pawl_buf *name) {
+  const pawl_node *host = old < 0 ? NULL : &c->from->nodes[old];
+
+  for (int i = 0; host && i < host->nbeside; i++) {
+    const pawl_node *was = &c->from->nodes[host->beside[i]];
+    if (pawl_crossing_boundary(c, was->name, name) == at) return was;
+  }
+  return NULL;
+}
+
+static int is_beside(const pawl_crossing *c, const pawl_place *all, int n,
+                     int32_t host, int at, pawl_buf *name) {
+  for (int i = 0; i < n; i++)
+    if (all[i].host == host &&
+        pawl_crossing_boundary(c, all[i].node, name) == at)
+      return 1;
+  return 0;
+}
+
+static int comes_often(const pawl_node *node) {
+  return node->every_us >= 0 || node->has_every;
+}
+
+/* It has come to pass, and has another time there, which may be ahead. */
+static int comes_again(const pawl_node *was, const pawl_node *is) {
+  if (is->kind != PAWL_KIND_TIMER) return 0;
+  return (comes_often(is) && !comes_often(was)) ||
+         is->after_us > was->after_us;
+}
+
+typedef struct beginning {
+  const pawl_crossing *c;
+  const pawl_place *all;
+  int n;
+  const pawl_marks *joined;
+  pawl_begins *begins;
+  void *ud;
+  pawl_buf *name;
+} beginning;
+
+/* On node `old` of this version, where token `host` stands, or which it has
+ * forked at. `guarded`: they have begun. */
+static void begin_on(const beginning *b, const pawl_place *place, int level,
+                     int32_t host, const char *node, int guarded) {
+  const int old = index_of(b->c->from, node);
+  const int new = pawl_crossing_across(b->c, node, b->name);
+  const pawl_node *is = new < 0 ? NULL : &b->c->to->nodes[new];
+
+  for (int i = 0; is && i < is->nbeside; i++) {
+    const int at = is->beside[i];
+    const pawl_node *was = boundary_before(b->c, old, at, b->name);
+    if (is_beside(b->c, b->all, b->n, host, at, b->name)) continue;
+    if (!was || !guarded || comes_again(was, &b->c->to->nodes[at]))
+      b->begins(b->ud, place, level, at);
+  }
+}
+
+/* Its join has fired: nothing is on it any more, though somebody runs on. */
+static int is_joined(const beginning *b, int32_t fork) {
+  for (int i = 0; b->joined && i < b->joined->n; i++) {
+    const pawl_mark *m = &b->joined->at[i];
+    const int at = m->no == fork ? index_of(b->c->from, m->name) : -1;
+    if (at >= 0 && !b->c->from->nodes[at].join_stays) return 1;
+  }
+  return 0;
+}
+
+/* Somebody inside of it was met before, or it is an each, whose token lives. */
+static int was_met(const beginning *b, int before, int32_t fork) {
+  for (int i = 0; i < b->n; i++) {
+    if (b->all[i].no == fork) return 1;
+    for (int k = 0; i < before && k < b->all[i].depth; k++)
+      if (b->all[i].scope[k] == fork) return 1;
+  }
+  return 0;
+}
+
+void pawl_crossing_begins(const pawl_crossing *c, const pawl_place *all, int n,
+                          const pawl_marks *joined, pawl_begins *begins,
+                          void *ud, pawl_buf *name) {
+  const beginning b = {c, all, n, joined, begins, ud, name};
+
+  if (!c->to->has_boundaries) return;
+  for (int i = 0; i < n; i++) {
+    const pawl_place *p = &all[i];
+    for (int level = 0; level < p->depth; level++)
+      if (!was_met(&b, i, p->scope[level]) && !is_joined(&b, p->scope[level]))
+        begin_on(&b, p, level, p->scope[level], p->forks[level], 1);
+    if (p->node && !p->host && (p->stands || p->guarded))
+      begin_on(&b, p, -1, p->no, p->node, p->guarded);
+  }
+}
+
+/* ---- what was done ---- */
 
 void pawl_crossing_tell_lost(const pawl_crossing *c, const pawl_place *lost,
                              pawl_buf *why) {

@@ -12,6 +12,7 @@
 #include "../base/buf.h"
 #include "../base/id.h"
 #include "../defs/def.h"
+#include "marks.h"
 #include "token.h"
 
 /* Where a token stands: names are interned. */
@@ -19,9 +20,12 @@ typedef struct pawl_place {
   pawl_id instance;
   int32_t no;
   int waiting;
-  int beside;       /* at a boundary, of what stands elsewhere */
+  int stands;       /* its node was entered, or tried */
+  int guarded;      /* what was on that has begun */
+  int32_t host;     /* at a boundary: the token that it is beside; else 0 */
   const char *node; /* NULL: nowhere yet */
   const char *forks[PAWL_MAX_DEPTH]; /* around it, outermost first */
+  int32_t scope[PAWL_MAX_DEPTH];     /* the tokens that forked there */
   int depth;
 } pawl_place;
 
@@ -33,12 +37,12 @@ typedef struct pawl_places {
 void pawl_places_deinit(const pawl_world *w, pawl_places *p);
 /* One more, emptied; NULL: out of memory. */
 pawl_place *pawl_places_add(const pawl_world *w, pawl_places *p);
-/* Fills in the forks that the token is in. */
+/* Fills in the forks that the token is in, and what is beside what. */
 void pawl_place_around(pawl_place *place, const pawl_token *t);
-/* The same of a stored one: its fork (NULL: none) and detail. 0: out of
- * memory. */
+/* The same of a stored one: its fork (NULL: none), scope ("1.4") and detail. 0:
+ * out of memory. */
 int pawl_place_read(const pawl_world *w, pawl_place *place, const char *fork,
-                    pawl_str detail);
+                    pawl_str scope, pawl_str detail);
 /* Where one that has failed stood, as its row tells; added. */
 pawl_code pawl_places_stopped(const pawl_world *w, const pawl_id *instance,
                               pawl_str stopped, pawl_places *p,
@@ -69,6 +73,19 @@ int pawl_crossing_across(const pawl_crossing *c, const char *node,
 /* Why a token cannot cross, appended to `why`; nothing: it can. */
 pawl_code pawl_crossing_check(const pawl_crossing *c, const pawl_place *place,
                               pawl_buf *why, pawl_error *err);
+/* Is the boundary of that name one there too: of its kind, on the same node?
+ * Its index there; -1: it ends. */
+int pawl_crossing_boundary(const pawl_crossing *c, const char *boundary,
+                           pawl_buf *name);
+/* A boundary of the other version, by its index there, that is to begin: on
+ * where `place` is, or (level 0 and above) on the fork around it. */
+typedef void pawl_begins(void *ud, const pawl_place *place, int level, int at);
+/* All that one instance is to have beside it there and has not yet; it has
+ * `all` live tokens, and `joined` has fired (NULL: nobody knows). One that has
+ * come to pass is to again only if it is later there, or `every` so often. */
+void pawl_crossing_begins(const pawl_crossing *c, const pawl_place *all, int n,
+                          const pawl_marks *joined, pawl_begins *begins,
+                          void *ud, pawl_buf *name);
 /* That a step was done whose undo would be lost, appended; of a place without a
  * node, that nobody knows what was done. */
 void pawl_crossing_tell_lost(const pawl_crossing *c, const pawl_place *lost,

@@ -49,7 +49,8 @@ typedef struct pawl_kind_rules {
                     int64_t from_us, pawl_str event, int64_t *due_us,
                     pawl_error *err);
   /* It waits, and goes on as the node `is` of another version, of the same
-   * kind. NULL: it just stands there. */
+   * kind; `was` is that itself: it begins there, as a boundary. NULL: it just
+   * stands there. */
   void (*transfer)(pawl_decision *d, int k, const pawl_node *was,
                    const pawl_node *is);
   int gives;        /* it gives an output */

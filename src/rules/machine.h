@@ -230,6 +230,13 @@ void pawl_boundary_interrupt(pawl_decision *d, int k);
  * the newest row. Its index; -1: out of memory, or of a limit's, by which the
  * boundary has failed. */
 int pawl_boundary_lane(pawl_decision *d, int k);
+/* Of another version, on where token `no` stands, or (level 0 and above) on a
+ * fork around it: it begins, without being entered where it can. Names last. */
+void pawl_boundary_begin(pawl_decision *d, int32_t no, int level,
+                         const pawl_node *node, const char *name,
+                         const char *on);
+/* When that which is beside token `host` began, as far as is known. */
+int64_t pawl_boundary_since(pawl_decision *d, int32_t host);
 /* Behind pawl_stopped_restore. */
 void pawl_boundaries_restore(pawl_decision *d);
 

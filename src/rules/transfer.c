@@ -16,7 +16,8 @@
  *   each     its items stay; window and timeout are the new ones
  *   join     what has come has come; what has fired stays so
  *   boundary as a timer or wait, on the same node; it ends where there is none
- *            any more, and a new one is for the next that comes there */
+ *            any more, and a new one begins where somebody stands, its time
+ *            counted from when that came there (boundary.c) */
 #include <assert.h>
 
 #include "machine.h"
@@ -89,13 +90,12 @@ static void transfer_marks(pawl_decision *d, const pawl_crossing *c) {
 
 /* What listens, and names a variable for its key, has to find one there that
  * an event could have. */
-static void check_key(const pawl_decision *d, const pawl_token *t,
-                      const pawl_node *node, pawl_ear ear, pawl_str vars,
-                      pawl_buf *why) {
+static void check_key(const pawl_decision *d, const pawl_node *node,
+                      pawl_ear ear, pawl_str vars, pawl_buf *why) {
   const char *name = node ? pawl_node_key(node, ear) : NULL;
   pawl_buf key = {.alloc = why->alloc};
 
-  if (t->state != PAWL_TOKEN_WAITING || !name) return;
+  if (!name || why->len) return;
   if (!pawl_event_key(d, vars, name, &key))
     pawl_buf_addf(why,
                   "%s \"%s\": its key \"%s\" is neither a text nor a number "
@@ -110,33 +110,112 @@ static void check_key(const pawl_decision *d, const pawl_token *t,
   pawl_buf_deinit(&key);
 }
 
+/* Where it stands now. */
+static void find_places(pawl_decision *d, pawl_places *places) {
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    const pawl_token *t = pawl_tok(d, k);
+    if (!pawl_token_is_live(t->state)) continue;
+    pawl_place *place = pawl_places_add(d->world, places);
+    if (!place) {
+      d->plan.failed = 1;
+      return;
+    }
+    place->instance = d->id;
+    place->no = t->no;
+    place->node = t->node;
+    place->waiting = t->state == PAWL_TOKEN_WAITING;
+    place->stands = place->waiting || t->attempt > 0;
+    pawl_place_around(place, t);
+  }
+}
+
+/* What begins is subscribed at once, and counts among the tokens that one of a
+ * limited definition may have. */
+typedef struct begun {
+  pawl_decision *d;
+  const pawl_crossing *c;
+  pawl_str vars;
+  pawl_buf *why;
+  int n;
+} begun;
+
+static void check_begun(void *ud, const pawl_place *place, int level, int at) {
+  begun *b = ud;
+
+  (void)place, (void)level;
+  check_key(b->d, &b->c->to->nodes[at], PAWL_EAR_OWN, b->vars, b->why);
+  b->n++;
+}
+
+static void check_all_begun(begun *b, const pawl_places *places) {
+  pawl_buf name = {.alloc = b->why->alloc};
+  pawl_error err;
+
+  pawl_crossing_begins(b->c, places->at, places->n, &b->d->plan.state.joined,
+                       check_begun, b, &name);
+  if (b->n && !b->why->len && pawl_tokens_bear(b->d, b->n, &err) != PAWL_OK)
+    pawl_buf_addz(b->why, err.message);
+  if (name.failed) b->why->failed = 1;
+  pawl_buf_deinit(&name);
+}
+
 void pawl_version_check(pawl_decision *d, const pawl_crossing *c,
                         pawl_str vars, pawl_buf *why) {
+  begun b = {.d = d, .c = c, .vars = vars, .why = why};
+  pawl_places places = {0};
   pawl_error err;
 
   pawl_buf_adds(why, pawl_buf_str(&c->why));
-  for (int k = 0; k < d->plan.state.tokens.n && !why->len; k++) {
-    const pawl_token *t = pawl_tok(d, k);
-    pawl_place place = {.instance = d->id, .no = t->no, .node = t->node};
-    if (!pawl_token_is_live(t->state)) continue;
-    place.waiting = t->state == PAWL_TOKEN_WAITING;
-    pawl_place_around(&place, t);
-    if (pawl_crossing_check(c, &place, why, &err) != PAWL_OK) why->failed = 1;
-    for (pawl_ear ear = PAWL_EAR_OWN; ear < PAWL_NEARS && !why->len; ear++)
-      check_key(d, t, node_of(c->to, across(d, c, t->node)), ear, vars, why);
+  find_places(d, &places);
+  for (int i = 0; i < places.n && !why->len; i++) {
+    const pawl_place *place = &places.at[i];
+    if (pawl_crossing_check(c, place, why, &err) != PAWL_OK) why->failed = 1;
+    for (pawl_ear ear = PAWL_EAR_OWN; ear < PAWL_NEARS; ear++)
+      if (place->waiting)
+        check_key(d, node_of(c->to, across(d, c, place->node)), ear, vars,
+                  why);
   }
+  if (!why->len) check_all_begun(&b, &places);
   if (why->failed) d->plan.failed = 1;
+  pawl_places_deinit(d->world, &places);
 }
 
 /* A boundary that the other version has not. */
 static int is_lost(const pawl_decision *d, const pawl_crossing *c,
                    const pawl_token *t) {
-  return pawl_detail_of(t)->host && !node_of(c->to, across(d, c, t->node));
+  pawl_buf name = {.alloc = d->plan.alloc};
+  const int lost = pawl_detail_of(t)->host && t->node &&
+                   pawl_crossing_boundary(c, t->node, &name) < 0;
+
+  pawl_buf_deinit(&name);
+  return lost;
+}
+
+static void begin(void *ud, const pawl_place *place, int level, int at) {
+  const begun *b = ud;
+  const pawl_node *node = &b->c->to->nodes[at];
+
+  pawl_boundary_begin(b->d, place->no, level, node,
+                      pawl_decision_name(b->d, pawl_strz(node->name)),
+                      pawl_decision_name(b->d, pawl_strz(node->on)));
+}
+
+/* Of where it stood; what is carried over has its new names by now. */
+static void begin_all(pawl_decision *d, const pawl_crossing *c,
+                      const pawl_places *places, const pawl_marks *joined) {
+  begun b = {.d = d, .c = c};
+  pawl_buf name = {.alloc = d->plan.alloc};
+
+  pawl_crossing_begins(c, places->at, places->n, joined, begin, &b, &name);
+  if (name.failed) d->plan.failed = 1;
+  pawl_buf_deinit(&name);
 }
 
 void pawl_version_change(pawl_decision *d, const pawl_crossing *c) {
   pawl_plan *p = &d->plan;
+  pawl_places places = {0};
 
+  find_places(d, &places);
   for (int k = 0; k < p->state.tokens.n; k++) {
     const pawl_node *was = node_of(c->from, pawl_tok(d, k)->node), *is;
     if (!pawl_tok_live(d, k)) continue;
@@ -150,6 +229,8 @@ void pawl_version_change(pawl_decision *d, const pawl_crossing *c) {
         pawl_kind_of(d, is)->transfer)
       pawl_kind_of(d, is)->transfer(d, k, was, is);
   }
+  begin_all(d, c, &places, &p->state.joined);
+  pawl_places_deinit(d->world, &places);
   transfer_marks(d, c);
   if (!pawl_stays_ended(d)) pawl_rules_transfer(d, c->from, c->to);
   assert(c->to->version != d->version);

@@ -295,6 +295,17 @@ local refused_columns = {
   end },
 }
 
+local beside_words = { { "begun", "begins" }, { "ended", "ends" } }
+
+local function tell_beside(report)
+  for _, words in ipairs(beside_words) do
+    for _, one in ipairs(report[words[1]]) do
+      term.print(("%s %s, beside %s: %d"):format(one.node, words[2], one.on,
+        one.count))
+    end
+  end
+end
+
 local function tell_transfer(opts, report)
   if opts.json then
     for name, ids in pairs(report) do report[name] = core.array(ids) end
@@ -307,6 +318,7 @@ local function tell_transfer(opts, report)
     term.print(("%d are held by a worker, which does it before the next "
       .. "step"):format(#report.asked))
   end
+  tell_beside(report)
   if #report.refused > 0 then table_of(refused_columns, report.refused) end
 end
 
@@ -328,10 +340,11 @@ local function transfer(opts, code)
       .. "command goes on with the rest"):format(term.clean(code),
       versions.from, versions.to))
   end
-  local report = {}
-  report.gone, report.refused, report.asked = store.try(
+  local gone, refused, asked, beside = store.try(
     engine.workflows:transfer(code, versions.from, versions.to,
       act.asked(opts, { map = map, plan = opts.plan })))
+  local report = { gone = gone, refused = refused, asked = asked,
+    begun = beside.begun, ended = beside.ended }
   tell_transfer(opts, report)
   return #report.refused > 0 and 4 or 0
 end

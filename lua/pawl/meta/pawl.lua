@@ -1733,6 +1733,15 @@ function Engine:note(id, options) end
 ---@field token? integer
 ---@field node? string
 
+---@class pawl.TransferCount
+---@field node string    the boundary: "approve.on_timer"
+---@field on string      the node that it is on
+---@field count integer  at how many places
+
+---@class pawl.TransferBeside
+---@field begun pawl.TransferCount[]  those that are new in that version
+---@field ended pawl.TransferCount[]  those that it has not
+
 --- The instances of one version, unfinished or failed, go on in another, each in
 --- a transaction of its own. Those that have failed stay so; `retry` goes on in
 --- the new version. Refused is one whose token has no node of its kind there, or
@@ -1746,6 +1755,8 @@ function Engine:note(id, options) end
 ---@return string[]? gone  ids
 ---@return pawl.TransferRefusal[]|pawl.Error refused
 ---@return string[] asked  held by somebody, who does it before the next step
+---@return pawl.TransferBeside beside  boundaries that begin and end where
+---                                    instances stand that can go
 function Workflows:transfer(code, from, to, options) end
 
 --- Replaces the source of a version that is in use; the graph must be the same.

@@ -186,6 +186,21 @@ local function transfer_one(engine, id, given, lists)
   return true
 end
 
+--- Counts of a page: one for each boundary.
+local function add_counts(list, more)
+  for _, one in ipairs(more) do
+    local known
+    for _, had in ipairs(list) do
+      if had.node == one.node then known = had end
+    end
+    if known then
+      known.count = known.count + one.count
+    else
+      list[#list + 1] = one
+    end
+  end
+end
+
 --- Its instances of one version go on in another, each in a transaction of its
 --- own; `plan`: only says which would.
 ---@param code string
@@ -195,20 +210,23 @@ end
 ---@return string[]? gone
 ---@return pawl.TransferRefusal[]|pawl.Error refused
 ---@return string[] asked  held by somebody, who does it before the next step
+---@return pawl.TransferBeside beside  boundaries that begin and end with it
 function workflows:transfer(code, from, to, options)
   local engine = self[1]
   local given = read_transfer(code, from, to, options)
   local lists = { gone = {}, asked = {}, refused = {} }
+  local beside = { begun = {}, ended = {} }
   for report, err in pages(engine, given) do
     if not report then return nil, err end
     table.move(report.refused, 1, #report.refused, #lists.refused + 1,
       lists.refused)
+    for name, list in pairs(beside) do add_counts(list, report[name]) end
     for _, id in ipairs(report.gone) do
       local ok, why = transfer_one(engine, id, given, lists)
       if not ok then return nil, why end
     end
   end
-  return lists.gone, lists.refused, lists.asked
+  return lists.gone, lists.refused, lists.asked, beside
 end
 
 return workflows

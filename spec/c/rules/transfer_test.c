@@ -86,9 +86,61 @@ static void a_wait_listens_for_the_new_event(void) {
   pawl_def_free(to);
 }
 
+#define ASK(beside)                                                      \
+  "'start':'a','nodes':[{'name':'a','kind':'task','task':{'title':'A'}," \
+  "'next':{'yes':'z'}}," beside KIT_FINISH "]"
+#define EACH_HOUR                                                        \
+  "{'name':'t','kind':'timer','on':'a','after':3600000000,"              \
+  "'every':3600000000,'next':'l'},{'name':'l','kind':'step','run':true," \
+  "'next':'y'},{'name':'y','kind':'finish'},"
+#define HEARD                                                                \
+  "{'name':'e','kind':'wait','on':'a','interrupt':true,'event':'e','next':'" \
+  "z'},"
+
+static void who_stands_there_gets_what_is_beside(void) {
+  kit k;
+  pawl_def *to;
+  int64_t began;
+  kit_open(&k, ASK(""));
+  kit_run(&k);
+  began = k.now;
+  k.now += 90 * 60 * PAWL_SECOND;
+  to = transfer(&k, ASK(EACH_HOUR HEARD), "{'to_version':2}");
+  CHECK_INT(k.d.version, 2);
+  CHECK_INT(pawl_tokens_live(&k.d.state.tokens), 3);
+  CHECK_INT(kit_at(&k, "t")->due_us, began + 2 * 3600 * PAWL_SECOND);
+  CHECK_INT(kit_at(&k, "t")->entered_us, began);
+  CHECK_BUF(kit_effect(&k, PAWL_EFFECT_SUBSCRIBE)->name, "e");
+  CHECK_INT(kit_at(&k, "a")->visit, 1);
+  k.d.def = to;
+  k.now = began + 2 * 3600 * PAWL_SECOND;
+  kit_run(&k);
+  CHECK_INT(kit_at(&k, "t")->due_us, began + 3 * 3600 * PAWL_SECOND);
+  (void)kit_event(&k, "e", NULL);
+  kit_run(&k);
+  CHECK_STATUS(&k, "completed");
+  kit_close(&k);
+  pawl_def_free(to);
+}
+
+static void what_the_other_has_not_ends(void) {
+  kit k;
+  pawl_def *to;
+  kit_open(&k, ASK(EACH_HOUR HEARD));
+  kit_run(&k);
+  CHECK_INT(pawl_tokens_live(&k.d.state.tokens), 3);
+  to = transfer(&k, ASK(""), "{'to_version':2}");
+  CHECK_INT(pawl_tokens_live(&k.d.state.tokens), 1);
+  CHECK_INT(kit_effects(&k, PAWL_EFFECT_UNSUBSCRIBE), 1);
+  kit_close(&k);
+  pawl_def_free(to);
+}
+
 TEST_PART(transfer_test) {
   a_timer_counts_from_when_it_began();
   where_there_is_no_such_node_it_stays();
   one_that_is_there_already_is_told_so();
   a_wait_listens_for_the_new_event();
+  who_stands_there_gets_what_is_beside();
+  what_the_other_has_not_ends();
 }

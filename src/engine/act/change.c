@@ -252,7 +252,7 @@ static void tell_places(const pawl_places *p, pawl_error *err) {
 static int count_places(const pawl_places *p) {
   int n = 0;
 
-  for (int i = 0; i < p->n; i++) n += !p->at[i].beside;
+  for (int i = 0; i < p->n; i++) n += !p->at[i].host;
   return n;
 }
 

@@ -28,6 +28,8 @@ typedef struct transfer {
   pawl_id ids[PAGE];
   int undoing[PAGE], n;
   pawl_places places, lost;
+  /* how many boundaries begin, and end, by nodes of `to` and of `from` */
+  int64_t *begun, *ended;
   pawl_buf gone, refused, asked; /* JSON members */
 } transfer;
 
@@ -159,10 +161,79 @@ out:
   return rc;
 }
 
+/* ---- what begins beside them, and ends ---- */
+
+static pawl_code count_new(pawl_engine *e, transfer *m, pawl_error *err) {
+  const size_t to = sizeof(int64_t) * (size_t)m->crossing.to->nnodes;
+  const size_t from = sizeof(int64_t) * (size_t)m->crossing.from->nnodes;
+
+  m->begun = pawl_calloc(&e->alloc, to);
+  m->ended = pawl_calloc(&e->alloc, from);
+  return m->begun && m->ended ? PAWL_OK : pawl_fail_memory(err);
+}
+
+static void count_free(pawl_engine *e, transfer *m) {
+  if (m->begun)
+    pawl_release(&e->alloc, m->begun,
+                 sizeof(int64_t) * (size_t)m->crossing.to->nnodes);
+  if (m->ended)
+    pawl_release(&e->alloc, m->ended,
+                 sizeof(int64_t) * (size_t)m->crossing.from->nnodes);
+}
+
+static void count_begun(void *ud, const pawl_place *place, int level, int at) {
+  transfer *m = ud;
+
+  (void)place, (void)level;
+  m->begun[at]++;
+}
+
+/* Of one that can go, whose places are together: from the first to before the
+ * last. */
+static void count_beside(pawl_engine *e, transfer *m, int first, int last) {
+  pawl_buf name = {.alloc = &e->alloc};
+
+  pawl_crossing_begins(&m->crossing, &m->places.at[first], last - first, NULL,
+                       count_begun, m, &name);
+  for (int i = first; i < last; i++) {
+    const char *node = m->places.at[i].node;
+    if (!m->places.at[i].host || !node ||
+        pawl_crossing_boundary(&m->crossing, node, &name) >= 0)
+      continue;
+    const int at = pawl_def_node(m->crossing.from, node, strlen(node));
+    if (at >= 0) m->ended[at]++;
+  }
+  m->gone.failed |= name.failed;
+  pawl_buf_deinit(&name);
+}
+
+/* [{"node","on","count"}] */
+static void add_beside(pawl_object *o, const char *member, const pawl_def *def,
+                       const int64_t *counts) {
+  int n = 0;
+
+  pawl_member(o, member);
+  pawl_buf_addc(o->out, '[');
+  for (int i = 0; i < def->nnodes; i++) {
+    pawl_object one;
+    if (!counts[i]) continue;
+    if (n++) pawl_buf_addc(o->out, ',');
+    pawl_object_begin(&one, o->out);
+    pawl_member_textz(&one, "node", def->nodes[i].name);
+    pawl_member_textz(&one, "on", def->nodes[i].on);
+    pawl_member_int(&one, "count", counts[i]);
+    pawl_object_end(&one);
+  }
+  pawl_buf_addc(o->out, ']');
+}
+
+/* ---- all of them ---- */
+
 /* The first thing that is in its way will do. */
 static pawl_code look_at(pawl_engine *e, transfer *m, int k, pawl_error *err) {
   pawl_buf why = {.alloc = &e->alloc};
   const pawl_place *bad = NULL;
+  int first = 0, last = 0;
   pawl_code rc = PAWL_OK;
 
   assert(k < m->n);
@@ -174,6 +245,8 @@ static pawl_code look_at(pawl_engine *e, transfer *m, int k, pawl_error *err) {
   for (int i = 0; i < m->places.n && !bad; i++) {
     const pawl_place *place = &m->places.at[i];
     if (!pawl_id_eq(&place->instance, &m->ids[k])) continue;
+    if (!last) first = i;
+    last = i + 1;
     TRY(pawl_crossing_check(&m->crossing, place, &why, err));
     if (why.len) bad = place;
   }
@@ -185,9 +258,11 @@ static pawl_code look_at(pawl_engine *e, transfer *m, int k, pawl_error *err) {
   }
   if (bad)
     note_refused(m, &m->ids[k], bad, pawl_buf_str(&why));
-  else if (m->take)
-    TRY(send_one(e, m, &m->ids[k], err));
   else
+    count_beside(e, m, first, last);
+  if (!bad && m->take)
+    TRY(send_one(e, m, &m->ids[k], err));
+  else if (!bad)
     note(&m->gone, &m->ids[k]);
 out:
   pawl_buf_deinit(&why);
@@ -228,6 +303,8 @@ static pawl_code report(pawl_engine *e, const transfer *m, pawl_buf *out,
   add_list(&o, "gone", &m->gone);
   add_list(&o, "asked", &m->asked);
   add_list(&o, "refused", &m->refused);
+  add_beside(&o, "begun", m->crossing.to, m->begun);
+  add_beside(&o, "ended", m->crossing.from, m->ended);
   if (m->shard < e->nshards) pawl_member_id(&o, "next", &m->after);
   pawl_object_end(&o);
   return pawl_buf_check(out, err);
@@ -244,10 +321,12 @@ pawl_code pawl_act_transfer(pawl_engine *e, pawl_taker *take, pawl_str text,
   m->gone.alloc = m->refused.alloc = m->asked.alloc = &e->alloc;
   m->take = take;
   TRY(read_transfer(e, m, text, err));
+  TRY(count_new(e, m, err));
   if (m->plan) m->take = NULL;
   TRY(walk(e, m, err));
   if (out) TRY(report(e, m, out, err));
 out:
+  count_free(e, m);
   pawl_crossing_close(&m->crossing);
   pawl_places_deinit(&e->world, &m->places);
   pawl_places_deinit(&e->world, &m->lost);

@@ -66,7 +66,7 @@ static pawl_code check_forks(pawl_engine *e, pawl_misplaced *m,
   const char *fork = row->fork.at ? pawl_engine_intern(e, row->fork) : NULL;
 
   if ((row->fork.at && !fork) ||
-      !pawl_place_read(&e->world, &place, fork, row->detail))
+      !pawl_place_read(&e->world, &place, fork, row->scope, row->detail))
     return pawl_fail_memory(err);
   for (int i = 0; i < place.depth; i++) {
     const char *name = place.forks[i];

@@ -37,9 +37,10 @@ pawl_code pawl_places_load(pawl_engine *e, int shard, const pawl_id *ids,
     at->instance = *row.instance;
     at->no = (int32_t)row.no;
     at->waiting = pawl_str_eqz(row.state, "waiting");
+    at->stands = at->waiting || row.attempt > 0;
     at->node = name_of(e, row.node, &failed);
     failed |= !pawl_place_read(&e->world, at, name_of(e, row.fork, &failed),
-                               row.detail);
+                               row.scope, row.detail);
   }
   return failed ? pawl_fail_memory(err) : PAWL_OK;
 }

@@ -24,9 +24,19 @@ static pawl_code next_asked(pawl_decision *d, int k, const pawl_node *node,
   return PAWL_OK;
 }
 
-/* When it is due, as it is come to. */
+/* Of one that begins later than what it is on, as that went on in another
+ * version: times that have passed were not its own. */
+static int64_t first_time(const pawl_node *node, int64_t due_us, int64_t now) {
+  return node->every_us >= 0 && due_us < now
+             ? next_time(due_us, node->every_us, now)
+             : due_us;
+}
+
+/* When it is due, as it is come to; or as what it is on was, then. */
 static pawl_code first_due(pawl_decision *d, int k, const pawl_node *node,
                            int64_t *due_us, pawl_error *err) {
+  const int64_t now = pawl_decision_now(d);
+  const int64_t since = pawl_detail_of(pawl_tok(d, k))->since;
   int64_t lasts_us;
 
   if (node->has_at) {
@@ -34,7 +44,11 @@ static pawl_code first_due(pawl_decision *d, int k, const pawl_node *node,
     *due_us = d->result->at_us;
   } else {
     MUST(pawl_wait_limit(d, k, node, &lasts_us, err));
-    *due_us = pawl_time_after(pawl_decision_now(d), lasts_us);
+    *due_us = pawl_time_after(since ? since : now, lasts_us);
+  }
+  if (since) {
+    *due_us = first_time(node, *due_us, now);
+    pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_since);
   }
   if (*due_us < 1) *due_us = 1;
   return PAWL_OK;
@@ -105,15 +119,63 @@ static void fire(pawl_decision *d, int k, const pawl_node *node) {
   pawl_trace_wait(d, k, node);
 }
 
-/* Its time counts from when it began; what moves it is the new one's. */
-static void transfer(pawl_decision *d, int k, const pawl_node *was,
-                     const pawl_node *is) {
+/* Its handler is asked at the next look. */
+static void ask_again(pawl_decision *d, int k, int64_t since_us) {
   pawl_token *t = pawl_tok(d, k);
 
-  if (is->has_at) { /* its handler is asked at the next look */
-    pawl_reschedule_end(d, k);
-    t->state = PAWL_TOKEN_ACTIVE;
-    t->due_us = 0;
+  pawl_reschedule_end(d, k);
+  t->state = PAWL_TOKEN_ACTIVE;
+  t->due_us = 0;
+  t->changed = 1;
+  if (since_us)
+    pawl_detail_set(t, PAWL_DETAIL_since, since_us);
+  else
+    pawl_detail_drop(t, PAWL_DETAIL_since);
+}
+
+static int comes_again(const pawl_node *node) {
+  return node->every_us >= 0 || node->has_every;
+}
+
+/* A boundary whose time is counted from when what it is on was come to; of one
+ * that asks for each time, `since` would say that it has fired. */
+static void count_anew(pawl_decision *d, int k, const pawl_node *node) {
+  const pawl_token *t = pawl_tok(d, k);
+  const int64_t since =
+      pawl_boundary_since(d, (int32_t)pawl_detail_of(t)->host);
+  const int64_t lasts_us = pawl_token_limit(t, node);
+
+  if (node->has_at || node->has_every || node->moved_by ||
+      (pawl_node_asks_limit(node) && !pawl_detail_has(t, PAWL_DETAIL_limit)))
+    ask_again(d, k, node->has_every ? 0 : since);
+  else
+    pawl_stand(d, k,
+               first_time(node, pawl_time_after(since, lasts_us),
+                          pawl_decision_now(d)));
+}
+
+/* One that comes again and again, in either version, does not say when it
+ * began. */
+static int has_other_times(pawl_token *t, const pawl_node *was,
+                           const pawl_node *is) {
+  return was == is || pawl_limit_transfer(t, was, is) ||
+         was->every_us != is->every_us || was->has_every != is->has_every ||
+         is->has_at;
+}
+
+/* Its time counts from when it began; what moves it is the new one's. A
+ * boundary that begins here has no other it was (boundary.c). */
+static void transfer(pawl_decision *d, int k, const pawl_node *was,
+                     const pawl_node *is) {
+  if (was == is || comes_again(was) || comes_again(is)) {
+    if (has_other_times(pawl_tok(d, k), was, is))
+      count_anew(d, k, is);
+    else
+      pawl_reschedule_transfer(d, k, was, is);
+    return;
+  }
+  if (is->has_at) {
+    ask_again(d, k, 0);
     return;
   }
   pawl_wait_transfer(d, k, was, is);
