@@ -30,6 +30,18 @@ function words.plural(n, one, many)
   return ("%d %s"):format(n, n == 1 and one or many or one .. "s")
 end
 
+--- Declared types, in a line: "{ count: integer > 0, list: [string] }".
+function words.types(types)
+  if type(types) ~= "table" then return types end
+  if types[1] then return "[" .. words.types(types[1]) .. "]" end
+  local list = {}
+  for name, one in pairs(types) do
+    list[#list + 1] = ("%s: %s"):format(name, words.types(one))
+  end
+  table.sort(list)
+  return "{ " .. table.concat(list, ", ") .. " }"
+end
+
 --- "a", "a or b", "a, b or c".
 function words.any_of(list)
   if #list < 2 then return list[1] or "nobody" end

@@ -33,6 +33,31 @@ for _, backend in ipairs(backends) do
       assert.equal("t.hello", flow.graph.code)
     end)
 
+    it("shows what it declares, which a start has to be", function()
+      local here, env = folder()
+      here:write("typed.lua", [[
+local flow = require("pawl").workflow { code = "t.typed", start = "w",
+  input = { n = "integer > 0" }, variables = { sum = "number" } }
+flow:wait("w", { event = "go", accepts = { sum = "number" }, next = "z" })
+return flow:finish "z"
+]])
+      assert.equal(0, here:pawl("deploy", "typed.lua", env).code)
+      local shown = here:pawl("workflow", "show", "t.typed", env).out
+      assert.matches("input%s+{ n: integer > 0 }\n", shown)
+      assert.matches("variables%s+{ sum: number }\n", shown)
+      assert.matches("accepts%s+w: { sum: number }\n", shown)
+      local ran = here:pawl("start", "t.typed", "-i", '{"n":0}', env)
+      assert.equal(1, ran.code)
+      assert.matches('value: workflow "t.typed": input.n: expected integer > 0,'
+        .. " found 0", ran.err, 1, true)
+      here:write("many", '{"input":{"n":1}}\n\n{"input":{"n":"x"}}\n')
+      ran = here:pawl("start", "t.typed", "--many", "many", env)
+      assert.equal(1, ran.code)
+      assert.matches('line 3: workflow "t.typed": input.n: ', ran.err, 1, true)
+      assert.same({}, here:json("list", "--workflow", "t.typed", env))
+      assert.equal(0, here:pawl("start", "t.typed", "-i", '{"n":1}', env).code)
+    end)
+
     it("shows what it says of durability", function()
       local here, env = folder()
       assert.not_matches("durability",

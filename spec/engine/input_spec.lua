@@ -85,6 +85,21 @@ kit.describe("a declared input", function(backend)
     assert.equal(2, #failed)
   end)
 
+  it("is caught by who has called it", function()
+    local engine = backend.fresh()
+    assert(engine:load(typed()))
+    local flow = pawl.workflow { code = "t.parent" }
+    flow:call("c", { workflow = "t.typed", next = "z",
+      input = function(ctx) return ctx.input end,
+      on_error = { value = "caught" } })
+    flow:finish "z"
+    flow:finish("caught", { output = function(ctx) return ctx.error.code end })
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.parent", { count = 1 }))
+    assert(engine:run())
+    assert.equal("value", assert(engine:get(id)).output)
+  end)
+
   it("is that of the version that is started", function()
     local engine = backend.fresh()
     assert(engine:load(typed({ version = 1 })))
@@ -123,6 +138,42 @@ kit.describe("a wait with declared data", function(backend)
     assert(engine:signal { name = "paid", instance = id, data = { sum = 5 } })
     assert(engine:run())
     assert.equal(5, assert(engine:get(id)).output)
+  end)
+end)
+
+kit.describe("a task with a declared output", function(backend)
+  it("is completed with nothing else, and tells of it", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.task" }
+    flow:task("ask", { title = "Sum", into = "sum", next = "z",
+      accepts = { sum = "number > 0", ["note?"] = "string" } })
+    flow:finish("z", { output = function(ctx) return ctx.vars.sum end })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.task")
+    assert(engine:run())
+    local task = assert(engine.tasks:list { instance = id })[1].id
+    local accepts = { sum = "number > 0", ["note?"] = "string" }
+    assert.same(accepts, assert(engine.tasks:get(task)).accepts)
+    local told = assert(engine:explain(id))
+    assert.same(accepts, told.tokens[1].waiting_for.accepts)
+    assert.matches("Its output is to be { note%?: string, sum: number > 0 }",
+      table.concat(told.sentences or require("pawl.explain").sentences(told),
+        " "))
+    for _, case in ipairs {
+      { { sum = 0 }, "output.sum: expected number > 0, found 0" },
+      { { sum = 1, nota = "x" }, "output.nota" },
+      { nil, "output: expected an object" },
+    } do
+      local done, err = engine.tasks:complete(task, { by = "ann",
+        output = case[1] })
+      assert.is_nil(done)
+      assert.equal("value", err.code)
+      assert.matches(case[2], tostring(err), 1, true)
+    end
+    assert.equal("waiting", kit.status(engine, id))
+    assert(engine.tasks:complete(task, { by = "ann", output = { sum = 3 } }))
+    assert(engine:run())
+    assert.same({ sum = 3 }, assert(engine:get(id)).output)
   end)
 end)
 

@@ -10,6 +10,7 @@
 #include "../base/clock.h"
 #include "../base/sha256.h"
 #include "../host/host.h"
+#include "../value/types.h"
 #include "lengine.h"
 #include "lerror.h"
 #include "lopen.h"
@@ -107,6 +108,19 @@ static int core_error(lua_State *L) {
   return 1;
 }
 
+/* core.types_fit(type, value, root) -> true, or nil and why: of JSON texts, the
+ * type one that was checked */
+static int core_types_fit(lua_State *L) {
+  pawl_str type, value;
+  pawl_error err;
+  type.at = luaL_checklstring(L, 1, &type.len);
+  value.at = luaL_checklstring(L, 2, &value.len);
+  if (pawl_types_fit(type, value, luaL_checkstring(L, 3), &err) != PAWL_OK)
+    return pawl_bind_failure(L, &err);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 int luaopen_pawl_core(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"open", pawl_bind_open},
@@ -123,6 +137,7 @@ int luaopen_pawl_core(lua_State *L) {
       {"time_format", core_time_format},
       {"mono", core_mono},
       {"error", core_error},
+      {"types_fit", core_types_fit},
       {NULL, NULL}};
   luaL_checkversion(L);
   pawl_host_open_core(L);

@@ -39,7 +39,8 @@
  *              "take":"all"|"one",                wait: all that an event is
  *                                                 for, or one of them
  *              "match":true,"answer":true,        wait: handlers
- *              "accepts":{"sum":"number",...},    wait: what data must be
+ *              "accepts":{"sum":"number",...},    wait, task: what data,
+ *                                                 and the output, must be
  *              "into":"payment",                  step, wait, task, call, each:
  *                                                 the variable the output
  *                                                 goes to
@@ -172,8 +173,9 @@ typedef struct pawl_node {
   int has_mover_key; /* of `reschedule` */
   int64_t limit_us;  /* wait, task, call, each: their `timeout`; -1: none */
   /* wait */
-  const char *key;  /* a variable's name; NULL: none, or a handler */
-  pawl_str accepts; /* what an event's data must be; at NULL: any */
+  const char *key; /* a variable's name; NULL: none, or a handler */
+  /* wait, task: what an event's data, or the output, must be; at NULL: any */
+  pawl_str accepts;
   /* timer, wait, task, call, each: the event that has its time worked out
    * anew, the variable that its key is in, and that which takes its data;
    * NULL: none, or a handler of the key */

@@ -233,9 +233,12 @@ void pawl_child_text(pawl_decision *d, pawl_str object, const char *name,
   pawl_buf_deinit(&text);
 }
 
+/* One of ours, which says nothing to the parent's routes; but that a value is
+ * not what it was declared to be is the caller's to catch. */
 static int is_own_code(const char *text) {
   for (int code = 0; code < PAWL_NCODES; code++)
-    if (!strcmp(text, pawl_code_name((pawl_code)code))) return 1;
+    if (code != PAWL_VALUE && !strcmp(text, pawl_code_name((pawl_code)code)))
+      return 1;
   return 0;
 }
 

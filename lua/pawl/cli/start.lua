@@ -39,6 +39,26 @@ local function warn_there(engine, id, opts)
   if opts.input then store.compare_input(engine, id, opts.input.value) end
 end
 
+---- what it takes -----------------------------------------------------------
+
+--- What the version that is to be started declares, as JSON; nil: nothing, or
+--- nobody has loaded it yet.
+local function declared(engine, code, version)
+  local flow = engine.workflows:get(code, version)
+  local input = flow and flow.graph.input
+  return input and core.json_encode(input)
+end
+
+--- Raises what the engine says of one that it has loaded itself.
+local function check_input(code, types, input, whose)
+  if not types then return end
+  local ok, err = core.types_fit(types, core.json_encode(input or core.null)
+    or "null", "input")
+  if ok then return end
+  err.message = ('%sworkflow "%s": %s'):format(whose or "", code, err.message)
+  error(err, 0)
+end
+
 ---- many --------------------------------------------------------------------
 
 local function open_lines(path)
@@ -129,6 +149,11 @@ end
 local function run_many(opts, code, shared)
   local items, lines = read_items(opts.many)
   local engine <close> = store.leave(opts)
+  local types = declared(engine, code, opts.version)
+  for i, item in ipairs(items) do
+    check_input(code, types, item.input == nil and {} or item.input,
+      ("line %d: "):format(lines[i]))
+  end
   local ids, created = start_many(engine, code, items, lines, shared)
   store.warn_unknown(engine, code, opts.version)
   local there, n = conflicts(engine, items, ids, created)
@@ -204,6 +229,8 @@ local function run(opts, args)
     return run_many(opts, args[1], given)
   end
   local engine <close> = store.leave(opts)
+  check_input(args[1], declared(engine, args[1], opts.version),
+    opts.input and opts.input.value or {})
   local id, created = store.try(engine:start(args[1],
     opts.input and opts.input.value, given))
   store.warn_unknown(engine, args[1], opts.version)
@@ -296,7 +323,8 @@ return {
     .. "command returns the instance is stored and will be run by the "
     .. "workers, whatever dies next. A workflow that no worker has loaded "
     .. "yet is run once one has; the command warns of it. A store that is "
-    .. "not there yet is made.\n\n"
+    .. "not there yet is made. An input that is not what the workflow declares "
+    .. "is refused; `pawl workflow show CODE` shows that.\n\n"
     .. "With --key the start may be repeated safely: the second one prints "
     .. "the first one's id. With --reuse ended a key may begin again when "
     .. "its instance has ended; with --on-existing replace the one that is "

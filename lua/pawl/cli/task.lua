@@ -9,6 +9,7 @@ local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local types_of = require("pawl.words").types
 local verb_args = require "pawl.args"
 local watch = require "pawl.cli.watch"
 
@@ -222,6 +223,7 @@ local function show_task(task)
   if present(task.metadata) then
     line("metadata", format.json(task.metadata))
   end
+  line("accepts", types_of(task.accepts))
   if task.output ~= nil then line("output", format.json(task.output)) end
   if present(task.error) then line("error", format.message(task.error)) end
   show_log(task.log)

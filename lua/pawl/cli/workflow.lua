@@ -9,6 +9,7 @@ local options = require "pawl.cli.options"
 local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
+local types_of = require("pawl.words").types
 local verb_args = require "pawl.args"
 
 ---- list --------------------------------------------------------------------
@@ -123,17 +124,6 @@ local function durability_of(graph)
   return words[1] and table.concat(words, ", ")
 end
 
---- Declared types, in a line: "{ count: integer > 0, list: [string] }".
-local function types_of(types)
-  if type(types) ~= "table" then return types end
-  if types[1] then return "[" .. types_of(types[1]) .. "]" end
-  local names = keys(types)
-  for i, name in ipairs(names) do
-    names[i] = ("%s: %s"):format(name, types_of(types[name]))
-  end
-  return "{ " .. table.concat(names, ", ") .. " }"
-end
-
 local function counts(object)
   local words, names = {}, keys(object)
   for i, name in ipairs(names) do
@@ -155,6 +145,15 @@ local function show_grants(flow)
   line("instance", counts(g.per_instance))
 end
 
+--- What is taken while it runs, a line for each wait that says so.
+local function show_accepts(graph)
+  for _, node in ipairs(graph.nodes) do
+    if node.accepts then
+      line("accepts", ("%s: %s"):format(node.name, types_of(node.accepts)))
+    end
+  end
+end
+
 local function show_workflow(flow)
   line("workflow", ("%s %d"):format(flow.workflow, flow.version))
   line("name", flow.name)
@@ -165,6 +164,8 @@ local function show_workflow(flow)
   line("revision", flow.revision .. (flow.current and "" or ", an older one"))
   line("sha256", flow.sha256)
   line("input", types_of(flow.graph.input))
+  line("variables", types_of(flow.graph.variables))
+  show_accepts(flow.graph)
   line("nodes", tostring(#flow.graph.nodes))
   line("durability", durability_of(flow.graph))
   line("source", flow.source and ("%d bytes: --source writes them"):format(

@@ -25,6 +25,8 @@ local fail = problem.fail
 ---@field roles? string|string[]  whose role may take it
 ---@field group? string|string[]  the same as `groups`
 ---@field groups? string|string[]  whose group may take it
+---@field accepts? pawl.Types  what the output must be: to complete it with
+---                              another is refused, and it stays open
 ---@field signal? string  the event that is raised when it is done
 ---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  how long
 ---                              it waits; without a `timeout` transition it
@@ -212,6 +214,9 @@ end
 local function sentence(data, token, w)
   if not w.task then return not_made(data) end
   local text = standing(token, w)
+  if w.accepts then
+    text = text .. (" Its output is to be %s."):format(words.types(w.accepts))
+  end
   if w.due then text = text .. due(data, token, w) end
   if w.escalated then
     text = text .. (" It was escalated %s."):format(
@@ -227,6 +232,7 @@ end
 return {
   fields = item_with {
     signal = shape.event,
+    accepts = shape.types,
     due = shape.asked_duration,
     timeout = shape.asked_limit,
     reschedule = shape.reschedule,

@@ -47,9 +47,10 @@ local function judged(w)
   local failed, refused = w.match_failed or 0, w.refused or 0
   local declined = w.turned_down - failed - refused
   local why = w.error and ", with " .. words.error(w.error) or ""
-  local text = ""
+  local text = w.accepts and (" It accepts %s."):format(words.types(w.accepts))
+    or ""
   if declined > 0 then
-    text = (" %s turned down by its `match`."):format(declined == 1
+    text = ("%s %s turned down by its `match`."):format(text, declined == 1
       and "One event was" or declined .. " events were")
   end
   if failed > 0 then

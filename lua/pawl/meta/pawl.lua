@@ -631,6 +631,7 @@ function Transaction:query(sql, ...) end
 ---                           key, until, match, turned_down, and, where `match`
 ---                           itself failed, match_failed and error, where
 ---                           `accepts` or `answer` refused, refused and error;
+---                           accepts, where that is declared;
 ---                           of a condition: until, and due, where it is to be
 ---                           asked and nobody has yet;
 ---                           of a time: at, and where an event moves it event and

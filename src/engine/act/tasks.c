@@ -20,6 +20,7 @@
 
 #include "../../base/nearest.h"
 #include "../../value/options.h"
+#include "../../value/types.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "../common/task.h"
@@ -539,6 +540,17 @@ static pawl_code choose_way(pawl_engine *e, const pawl_node *node, task *t,
   return PAWL_OK;
 }
 
+static pawl_code check_output(const pawl_node *node, const task *t,
+                              const change *c, pawl_error *err) {
+  const pawl_str output = c->output.len ? c->output : pawl_strz("null");
+
+  if (!node->accepts.at ||
+      pawl_types_fit(node->accepts, output, "output", err) == PAWL_OK)
+    return PAWL_OK;
+  pawl_error_prefix(err, "task %s", t->text);
+  return PAWL_VALUE;
+}
+
 /* By the graph of the version that runs: ours, or the stored one, of which no
  * code is run. A node that is not in it (the instance was moved) is left to
  * the holder. */
@@ -552,9 +564,11 @@ static pawl_code choose_transition(pawl_engine *e, task *t, const change *c,
   MUST(pawl_graph_find(e, row->workflow.at, row->version, &def, &own, err));
   i = pawl_def_node(def, row->node.at, row->node.len);
   if (i >= 0 && def->nodes[i].kind == PAWL_KIND_TASK)
-    rc = choose_way(e, &def->nodes[i], t, c, err);
+    rc = check_output(&def->nodes[i], t, c, err);
   else
     pawl_buf_set(&t->transition, pawl_buf_str(&c->take));
+  if (rc == PAWL_OK && i >= 0 && def->nodes[i].kind == PAWL_KIND_TASK)
+    rc = choose_way(e, &def->nodes[i], t, c, err);
   if (own) pawl_def_free(def);
   return rc;
 }

@@ -322,6 +322,7 @@ static void for_event(const token_view *v, pawl_object *o) {
   member_until(v, o);
   member_mover(v, o);
   pawl_member_bool(o, "match", v->node->has_match);
+  if (v->node->accepts.at) pawl_member_json(o, "accepts", v->node->accepts);
   if (v->node->take_one) pawl_member_textz(o, "take", "one");
   pawl_member_int(o, "turned_down", pawl_asked_count(v->t));
   member_refused(v, o);
@@ -349,6 +350,7 @@ static void for_person(const token_view *v, pawl_object *o) {
   pawl_member_bool(o, "overdue", due_us && due_us <= v->f->now_us);
   pawl_member_columns(o, r, k,
                       "assignee claimed_by escalated=escalated_at error");
+  if (v->node->accepts.at) pawl_member_json(o, "accepts", v->node->accepts);
   member_until(v, o);
   member_mover(v, o);
 }

@@ -21,6 +21,7 @@
 #include "../common/task.h"
 #include "../common/tenant.h"
 #include "../common/time.h"
+#include "../versions/versions.h"
 #include "ask.h"
 #include "ranges.h"
 #include "sorted.h"
@@ -475,15 +476,48 @@ static void add_task(const pawl_rows *r, int k, const pawl_rows *owners,
   pawl_object_end(&o);
 }
 
+/* What its output must be, as the graph says: behind all else of it. */
+static pawl_code add_accepts(pawl_engine *e, const char *code, int64_t version,
+                             pawl_str node, pawl_buf *out, pawl_error *err) {
+  pawl_def *def;
+  int own;
+  const pawl_code rc = pawl_graph_find(e, code, version, &def, &own, err);
+
+  if (rc != PAWL_OK) return rc == PAWL_NOTFOUND ? PAWL_OK : rc;
+  const int at = pawl_def_node(def, node.at, node.len);
+  if (at >= 0 && def->nodes[at].accepts.at && out->len) {
+    out->len--;
+    pawl_buf_addz(out, ",\"accepts\":");
+    pawl_buf_adds(out, def->nodes[at].accepts);
+    pawl_buf_addc(out, '}');
+  }
+  if (own) pawl_def_free(def);
+  return PAWL_OK;
+}
+
 pawl_code pawl_engine_task_get(pawl_engine *e, const pawl_id *id,
                                pawl_buf *out, pawl_error *err) {
+  pawl_buf code = {.alloc = &e->alloc}, node = {.alloc = &e->alloc};
   pawl_rows rows, owners;
-  int64_t now = pawl_engine_now(e);
+  int64_t now = pawl_engine_now(e), version;
+  pawl_code rc = PAWL_OK;
 
-  MUST(pawl_task_read(e, id, 0, 1, &rows, &owners, err));
-  if (!rows.nrows) return pawl_task_missing(id, err);
+  TRY(pawl_task_read(e, id, 0, 1, &rows, &owners, err));
+  if (!rows.nrows) TRY(pawl_task_missing(id, err));
+  const pawl_task_get_row row = pawl_read_task_get(&rows, 0);
+  version = row.version;
+  pawl_buf_set(&code, row.workflow);
+  pawl_buf_set(&node, row.node);
+  TRY(pawl_buf_check(&code, err));
+  TRY(pawl_buf_check(&node, err));
   add_task(&rows, 0, &owners, now, out);
-  return pawl_buf_check(out, err);
+  TRY(pawl_buf_check(out, err));
+  TRY(add_accepts(e, code.at, version, pawl_buf_str(&node), out, err));
+  TRY(pawl_buf_check(out, err));
+out:
+  pawl_buf_deinit(&code);
+  pawl_buf_deinit(&node);
+  return rc;
 }
 
 /* Perhaps fewer than there were ids, when an instance was purged meanwhile. */
