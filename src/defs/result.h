@@ -97,6 +97,7 @@ int pawl_handler_is_pure(pawl_handler handler);
                            given, and always "track" and "parent_end" */    \
   X(LIST, notes)        /* [{"data"?,"text"},...] */                        \
   X(LIST, signals)      /* [{"data"?,"instance"?,"key"?,"name"},...] */     \
+  X(LIST, escalations)  /* [{"data","name"},...]: of RUN */                 \
   X(LIST, published)    /* [{"name","value"},...]; with "answers":true to   \
                            the event whose id is the name */                \
   X(FLAG, truth)        /* MATCH, CONDITION, ENOUGH */                      \

@@ -192,7 +192,27 @@ static int is_granted_signal(const pawl_limits *limits, pawl_str signal,
           pawl_id_parse(scratch->at, scratch->len, &id));
 }
 
-typedef enum effect { EMITS, NOTES, STARTS, SIGNALS, PUBLISHED } effect;
+/* The same of ctx.escalate, which is for `run`. */
+static int is_granted_escalation(const pawl_limits *limits,
+                                 const pawl_call *call, pawl_str one,
+                                 pawl_buf *scratch) {
+  static const char *const names[] = {"data", "name", NULL};
+  pawl_str data;
+  return call->handler == PAWL_HANDLER_RUN && has_only(one, names) &&
+         pawl_json_get(one, "data", &data) &&
+         get_text(one, "name", 200, scratch) &&
+         pawl_def_is_code(scratch->at) &&
+         pawl_names_match(limits->signal, scratch->at);
+}
+
+typedef enum effect {
+  EMITS,
+  NOTES,
+  STARTS,
+  SIGNALS,
+  ESCALATIONS,
+  PUBLISHED
+} effect;
 
 static int is_effect(effect kind, pawl_str one, const pawl_limits *limits,
                      const pawl_call *call, pawl_buf *scratch) {
@@ -205,6 +225,8 @@ static int is_effect(effect kind, pawl_str one, const pawl_limits *limits,
       return is_granted_start(limits, call, one, scratch);
     case SIGNALS:
       return is_granted_signal(limits, one, scratch);
+    case ESCALATIONS:
+      return is_granted_escalation(limits, call, one, scratch);
     case PUBLISHED:
       return is_published(call, one, scratch);
   }
@@ -287,7 +309,7 @@ static int is_object(int is_changed, const pawl_buf *text, size_t most) {
 static int leaves_all(const pawl_said *r) {
   return !r->vars_changed && !r->data_changed && !r->attrs_changed &&
          !r->emits.len && !r->starts.len && !r->notes.len && !r->signals.len &&
-         !r->published.len;
+         !r->escalations.len && !r->published.len;
 }
 
 static int are_all(const pawl_limits *limits, const pawl_call *call,
@@ -295,6 +317,8 @@ static int are_all(const pawl_limits *limits, const pawl_call *call,
   int64_t left = limits->effects;
   return are_effects(SIGNALS, pawl_buf_str(&r->signals), limits, call, &left,
                      scratch) &&
+         are_effects(ESCALATIONS, pawl_buf_str(&r->escalations), limits, call,
+                     &left, scratch) &&
          are_effects(EMITS, pawl_buf_str(&r->emits), limits, call, &left,
                      scratch) &&
          are_effects(NOTES, pawl_buf_str(&r->notes), limits, call, &left,

@@ -1,4 +1,4 @@
-/* ctx.emit, note, signal, publish, answer and start: what happens with the
+/* ctx.emit, note, signal, escalate, publish, answer and start: what happens with the
  * decision. */
 #include <assert.h>
 #include <string.h>
@@ -184,12 +184,18 @@ static void take_signal(lua_State *L) {
   lua_pop(L, 1);
 }
 
+/* May it send events of this name, by that function of ctx? */
+static void check_event_granted(lua_State *L, const pawl_run *run,
+                                const char *function, const char *name) {
+  pawl_ctx_check_granted(
+      L, run, function, "signal", name,
+      !run->host->meter ||
+          pawl_names_match(run->host->meter->limits->signal, name));
+}
+
 static void check_signal_granted(lua_State *L, const pawl_run *run) {
   (void)push_signal_text(L, "name");
-  pawl_ctx_check_granted(
-      L, run, "signal", "signal", lua_tostring(L, -1),
-      !run->host->meter || pawl_names_match(run->host->meter->limits->signal,
-                                            lua_tostring(L, -1)));
+  check_event_granted(L, run, "signal", lua_tostring(L, -1));
   lua_pop(L, 1);
 }
 
@@ -209,6 +215,43 @@ static int ctx_signal(lua_State *L, pawl_run *run) {
   add_signal_text(L, "name", out);
   pawl_buf_addc(out, '}');
   add_effect(L, run, &run->result->signals, out);
+  return 0;
+}
+
+#define ESCALATE_HINT "ctx.escalate(\"stock.low\", { left = 3 })"
+
+static const char *check_escalated_name(lua_State *L) {
+  char shown[101];
+  size_t len;
+  if (lua_type(L, 1) != LUA_TSTRING)
+    pawl_ctx_raise_text(L, PAWL_VALUE, ESCALATE_HINT,
+                        "ctx.escalate: the event's name is a %s, not text",
+                        luaL_typename(L, 1));
+  const char *name = lua_tolstring(L, 1, &len);
+  pawl_copy_text(shown, sizeof shown, name);
+  if (strlen(name) != len || !pawl_def_is_code(name))
+    pawl_ctx_raise_text(L, PAWL_VALUE, PAWL_CODE_RULE,
+                        "\"%s\" cannot be an event's name", shown);
+  return name;
+}
+
+/* ctx.escalate(name, data): an event for whoever is around the step, once it is
+ * stored */
+static int ctx_escalate(lua_State *L, pawl_run *run) {
+  lua_settop(L, 2);
+  if (run->call->handler != PAWL_HANDLER_RUN)
+    pawl_ctx_raise_text(L, PAWL_MISUSE, "ctx.signal reaches an instance by id",
+                        "ctx.escalate is for `run`: there is nobody around "
+                        "what is undone");
+  const char *name = check_escalated_name(L);
+  check_event_granted(L, run, "escalate", name);
+  pawl_buf *out = pawl_ctx_push_buf(L, run);
+  pawl_buf_addz(out, "{\"data\":");
+  pawl_ctx_add_value(L, run, 2, "data", "null", out);
+  pawl_buf_addz(out, ",\"name\":");
+  pawl_json_add_string(out, pawl_strz(name));
+  pawl_buf_addc(out, '}');
+  add_effect(L, run, &run->result->escalations, out);
   return 0;
 }
 
@@ -445,6 +488,8 @@ const pawl_ctx_member pawl_ctx_effects[] = {
      ctx_answer},
     {"emit", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.emit(type, payload)",
      ctx_emit},
+    {"escalate", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.escalate(name, data)",
+     ctx_escalate},
     {"note", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.note(text, data)", ctx_note},
     {"publish", PAWL_CTX_CALL, PAWL_CTX_ACTS, "ctx.publish(name, value)",
      ctx_publish},

@@ -57,7 +57,9 @@ pawl_code pawl_spend_effects(pawl_decision *d, pawl_error *err) {
   MUST(pawl_spend(d, PAWL_QUOTA_EMITS,
                   count(&d->result->emits) + count(&d->result->published),
                   err));
-  MUST(pawl_spend(d, PAWL_QUOTA_SIGNALS, count(&d->result->signals), err));
+  MUST(pawl_spend(d, PAWL_QUOTA_SIGNALS,
+                  count(&d->result->signals) + count(&d->result->escalations),
+                  err));
   return pawl_spend(d, PAWL_QUOTA_STARTS, starts, err);
 }
 

@@ -913,13 +913,16 @@ static int find_waiting(pawl_decision *d, const pawl_letter *l) {
   return -1;
 }
 
-/* What a node waits for itself: an answer of a person or a child. */
+/* What a node waits for itself: an answer of a person or a child; or what a
+ * child tells whoever is around that node. */
 static void answer(pawl_decision *d, const pawl_letter *l) {
   int k = find_waiting(d, l);
   const pawl_node *node = k < 0 ? NULL : pawl_tok_node(d, k);
   const pawl_kind_rules *kind = node ? pawl_kind_of(d, node) : NULL;
 
-  if (kind && kind->letter && pawl_letter_is(l, kind->letter))
+  if (pawl_escalation_is(l))
+    pawl_escalation_take(d, kind && kind->has_children ? k : -1, l);
+  else if (kind && kind->letter && pawl_letter_is(l, kind->letter))
     kind->take(d, k, node, l);
   else if (pawl_letter_is(l, "task"))
     pawl_untaken_note(d, l, "it had gone on from that task by then");
@@ -950,6 +953,8 @@ static int take(pawl_decision *d, pawl_letter *l) {
   if (pawl_is_undoing(d)) {
     if (pawl_letter_is(l, "task"))
       pawl_untaken_note(d, l, "it was being undone by then");
+    else if (pawl_escalation_is(l))
+      pawl_escalation_take(d, -1, l);
     return 1;
   }
   answer(d, l);

@@ -6,6 +6,7 @@
  *   route.c       moving a token on, through every kind of node
  *   scope.c       tokens, inside which fork, and their end
  *   boundary.c    what stands beside a node, and interrupts it or begins a lane
+ *   escalate.c    what is told to whoever is around, outwards
  *   times.c       how long something waits, and what is over
  *   events.c      names, patterns and keys; listening for them
  *   children.c    what it says to its children and its parent
@@ -265,6 +266,18 @@ static inline int pawl_halts(pawl_decision *d, int k) {
   return pawl_break_may(d, pawl_tok(d, k)) && pawl_break_halts(d, k);
 }
 
+/* ---- escalate.c ---- */
+
+/* Rows for what a handler has escalated at token k, in front of its own, to be
+ * filled in by what follows: the index of the first. Then, with that row in
+ * place, each goes to who takes it; token k may be gone by that. */
+int pawl_escalations_note(pawl_decision *d, int k, pawl_str list);
+void pawl_escalations_send(pawl_decision *d, int k, pawl_str list, int row);
+/* Is this letter of a child one? It goes outwards from token k, which waits for
+ * that child; -1: none does any more. */
+int pawl_escalation_is(const pawl_letter *l);
+void pawl_escalation_take(pawl_decision *d, int k, const pawl_letter *letter);
+
 /* ---- join.c ---- */
 
 /* Fires every join that can, until none does. */
@@ -330,6 +343,8 @@ pawl_code pawl_listen_key(pawl_decision *d, const pawl_node *node,
 pawl_code pawl_listen_key_asked(pawl_decision *d, int k, const pawl_node *node,
                                 pawl_handler handler, pawl_buf *key,
                                 pawl_error *err);
+/* As handlers see it. */
+void pawl_event_json(const pawl_letter *l, pawl_buf *out);
 /* As it was sent, in the record of what came of it. */
 void pawl_event_note(pawl_record *r, const pawl_letter *l);
 /* What whoever asked is told, JSON: {member: value}. */

@@ -141,6 +141,26 @@ static pawl_code tell_parent(pawl_engine *e, const pawl_id *parent,
   return post(e, parent, 1, &l, 0, err);
 }
 
+/* What a child escalates, to the token of its parent that waits for it; known
+ * by who said it, on whose way it may be passed on by others. */
+static pawl_code tell_escalation(pawl_engine *e, const message *m,
+                                 pawl_error *err) {
+  pawl_buf name = {.alloc = &e->alloc};
+  pawl_code rc = PAWL_OK;
+
+  pawl_buf_addz(&name, "escalation:");
+  pawl_json_unquote(member(m, "source"), &name);
+  pawl_buf_addc(&name, ':');
+  pawl_json_unquote(member(m, "id"), &name);
+  TRY(pawl_buf_check(&name, err));
+  const letter l = {
+      .kind = "child", .event_id = pawl_buf_str(&name), .data = m->data};
+  TRY(post(e, m->target, 1, &l, 0, err));
+out:
+  pawl_buf_deinit(&name);
+  return rc;
+}
+
 /* ---- a child ---- */
 
 /* It will never start, or its result can never come: its parent hears of it as
@@ -329,6 +349,7 @@ static pawl_code hand_over(pawl_engine *e, const message *m, pawl_error *err) {
   if (pawl_str_eqz(kind, "cancel"))
     return post_cancel(e, m, m->target, 1, err);
   if (pawl_str_eqz(kind, "signal")) return hand_signal(e, m, err);
+  if (pawl_str_eqz(kind, "escalation")) return tell_escalation(e, m, err);
   if (pawl_str_eqz(kind, "end_children")) {
     for (int s = 0; s < e->nshards; s++) MUST(end_children_of(e, m, s, err));
     return PAWL_OK;

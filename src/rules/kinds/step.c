@@ -39,11 +39,15 @@ static pawl_code step_target(const pawl_decision *d, const pawl_node *node,
   return PAWL_SCRIPT;
 }
 
-/* What it did is on record, before the token goes on. */
-static void take(pawl_decision *d, int k) {
+/* What it did is on record, before the token goes on, and what it has escalated
+ * is told: that may end the token. The row's index. */
+static int take(pawl_decision *d, int k) {
   pawl_said *result = d->result;
+  pawl_buf told = {.alloc = d->alloc};
 
   pawl_take_effects(d, k, result);
+  pawl_buf_swap(&told, &result->escalations); /* others are asked by that */
+  const int first = pawl_escalations_note(d, k, pawl_buf_str(&told));
   pawl_record *r = pawl_token_record(d, k, "step");
   r->started_us = d->began_us;
   if (result->has_transition)
@@ -52,7 +56,11 @@ static void take(pawl_decision *d, int k) {
   r->has_output = result->has_output;
   if (result->vars_changed) pawl_vars_take(d, &result->vars, &r->changes);
   pawl_take_attrs(r, result);
+  const int record = d->plan.nrecords - 1;
+  pawl_escalations_send(d, k, pawl_buf_str(&told), first);
+  pawl_buf_deinit(&told);
   d->plan.outcome = "done";
+  return record;
 }
 
 /* Its instance has failed while it waited, and is to undo what was done: what
@@ -64,7 +72,7 @@ static void end_late(pawl_decision *d, int k, const pawl_error *failed) {
     pawl_plan_error(&r->error, failed, d->result);
     d->plan.outcome = "failed";
   } else {
-    take(d, k);
+    (void)take(d, k);
   }
   pawl_token_close(pawl_tok(d, k), PAWL_TOKEN_DROPPED);
   d->plan.look = PAWL_LOOK_UNDOS;
@@ -92,8 +100,9 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
   } else if (rc != PAWL_OK) {
     pawl_fail_token(d, k, err, d->began_us);
   } else {
-    take(d, k);
-    pawl_leave(d, k, to);
+    const int record = take(d, k);
+    if (pawl_tok_live(d, k) && !pawl_is_over(d))
+      pawl_leave_by(d, k, to, record);
   }
   pawl_trace_step(d, node, d->took_us, k);
 }

@@ -136,7 +136,7 @@ static void stop(pawl_decision *d, int k, const pawl_node *node,
 
 /* {"name","key","id","source","data","received_at"}, as handlers see it; the
  * time in seconds, as ctx.now() tells it. */
-static void event_json(const pawl_letter *l, pawl_buf *out) {
+void pawl_event_json(const pawl_letter *l, pawl_buf *out) {
   pawl_object o;
 
   pawl_object_begin(&o, out);
@@ -154,6 +154,12 @@ static void event_json(const pawl_letter *l, pawl_buf *out) {
  * over its limits, once for each. */
 static int is_over_limit(const pawl_decision *d, const pawl_error *err) {
   return d->def->is_limited && err->code == PAWL_LIMIT;
+}
+
+/* Told once, it is not offered again; an escalation never is. */
+static void remember(pawl_decision *d, int k, const pawl_letter *l) {
+  if (pawl_letter_is(l, "event"))
+    pawl_asked_add(pawl_tok(d, k), pawl_buf_str(&l->event_id));
 }
 
 /* Does the wait's own `match` want it? An error in it leaves the event and is
@@ -177,7 +183,7 @@ static int asks_match(pawl_decision *d, int k, const pawl_node *node,
                   l->name.len ? l->name.at : "");
     pawl_plan_error(&r->error, &err, d->result);
   }
-  pawl_asked_add(pawl_tok(d, k), pawl_buf_str(&l->event_id));
+  remember(d, k, l);
   return 0;
 }
 
@@ -227,7 +233,7 @@ pawl_reception pawl_event_refuse(pawl_decision *d, int k, const pawl_letter *l,
     pawl_fail_token(d, k, err, 0);
     return PAWL_LEFT;
   }
-  pawl_asked_add(pawl_tok(d, k), pawl_buf_str(&l->event_id));
+  remember(d, k, l);
   r = pawl_token_record(d, k, "refused");
   pawl_buf_addf(&r->text, "`%s` refused event \"%s\"", by,
                 l->name.len ? l->name.at : "");
@@ -375,7 +381,7 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
   pawl_buf event = {.alloc = d->alloc}, why = {.alloc = d->alloc};
   int n = d->plan.state.tokens.n, received = 0, is_gone = 0;
 
-  event_json(l, &event);
+  pawl_event_json(l, &event);
   for (int k = 0; k < n; k++) {
     const pawl_token *t = pawl_tok(d, k);
     if (pawl_is_over(d)) break;
