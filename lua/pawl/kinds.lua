@@ -35,7 +35,7 @@ local kinds = {
   -- as they are listed for people
   names = {
     "step", "choice", "timer", "finish", "wait", "task", "fork", "join",
-    "call", "each", "undo",
+    "call", "each", "undo", "escalate",
   },
 }
 

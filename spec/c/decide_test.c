@@ -196,6 +196,9 @@ static pawl_code say_step(world *w, const pawl_node *node, pawl_str seen,
   if (pick(w, 3) == 0) say_vars(w, seen);
   if (rarely(w, 8))
     pawl_buf_addz(&w->result.emits, "[{\"type\":\"t\",\"payload\":1}]");
+  if (rarely(w, 8))
+    pawl_buf_addz(&w->result.escalations,
+                  "[{\"data\":1,\"name\":\"e.x\"}]");
   return PAWL_OK;
 }
 
@@ -431,6 +434,13 @@ static void add_undo(graph *g, const char *next, char first[16]) {
   pawl_buf_addf(&g->text, ",\"next\":\"%s\"}", next);
 }
 
+static void add_escalate(graph *g, const char *next, char first[16]) {
+  name_node(g, first);
+  open_node(g, first, "escalate");
+  pawl_buf_addf(&g->text,
+                ",\"event\":\"e.x\",\"data\":true,\"next\":\"%s\"}", next);
+}
+
 /* A boundary of the newest node, which leads to `next`, or a lane. */
 static void add_beside(graph *g, const char *on, const char *next) {
   const int is_lane = pick(g->w, 2);
@@ -465,7 +475,7 @@ static void blocks(graph *g, int depth, int n, const char *next,
 
   snprintf(to, sizeof to, "%s", next);
   for (int i = 0; i < n; i++) {
-    int what = pick(g->w, depth < 3 ? 27 : 18);
+    int what = pick(g->w, depth < 3 ? 30 : 18);
     int is_leaf = what < 18 || what > 21;
     if (what == 18 || what == 19)
       add_fork(g, depth, to, first);
@@ -473,6 +483,8 @@ static void blocks(graph *g, int depth, int n, const char *next,
       add_each(g, depth, to, first);
     else if (what == 21)
       add_choice(g, depth, to, first);
+    else if (what > 26)
+      add_escalate(g, to, first);
     else if (what > 21 && !g->eachs)
       add_undo(g, to, first);
     else

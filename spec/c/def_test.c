@@ -155,7 +155,7 @@ static void bad_graphs_are_refused_when_read(void) {
       {NODES("{\"name\":\"a\",\"kind\":\"subprocess\"}"), "order.lua",
        "node \"a\": unknown kind \"subprocess\"",
        "kinds: step, choice, timer, finish, wait, task, fork, join, call, "
-       "each, undo"},
+       "each, undo, escalate"},
       {STEP("\"next\":1"), "order.lua:2",
        "step \"a\": `next` must be a node, or named transitions", ""},
       {STEP("\"next\":{\"x\":1}"), "order.lua:2",

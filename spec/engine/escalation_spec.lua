@@ -3,6 +3,7 @@
 --- to ctx.parent, or to the instance itself, which all of them take.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
+local probe = require "spec.support.probe"
 
 --- A child that tells its parent how it stands, and then waits to be let go.
 local function child(waits)
@@ -252,12 +253,12 @@ kit.describe("ctx.escalate", function(backend)
   end)
 
   --- A step with a boundary of its own.
-  local function own(options, said)
+  local function own(beside_it, said)
     local flow = pawl.workflow { code = "t.parent" }
     flow:step("a", { run = said or says("low", 5), next = "b",
-      retry = { max = 2, base = "1s", jitter = 0 }, on_event = options })
+      retry = { max = 2, base = "1s", jitter = 0 }, on_event = beside_it })
     flow:step("b", { next = "z", run = function(ctx) ctx.vars.b = true end })
-    if options.next then
+    if beside_it.next then
       flow:step("c", { next = "z", run = notes "c" })
     end
     flow:finish("z", { output = all_vars })
@@ -292,9 +293,9 @@ kit.describe("ctx.escalate", function(backend)
 
   it("passes over whose `match` or `accepts` does not want it", function()
     local flow = pawl.workflow { code = "t.parent" }
-    local function beside(name, options)
-      options.event, options.interrupt, options.run = "low", false, notes(name)
-      return options
+    local function beside(name, one)
+      one.event, one.interrupt, one.run = "low", false, notes(name)
+      return one
     end
     flow:fork("outer", { next = { "mid", "x" }, on_event = {
       beside("first", { match = function(event) return event.data.n > 1 end }),
@@ -369,10 +370,10 @@ kit.describe("ctx.escalate in a child", function(backend)
   end
 
   --- Starts the child, and catches nothing itself.
-  local function between(options)
+  local function between(caught)
     local flow = pawl.workflow { code = "t.between" }
     flow:call("hand", { workflow = "t.child", into = "given",
-      on_event = options })
+      on_event = caught })
     flow:finish("done", { output = function(ctx) return ctx.vars.given end })
     return flow
   end
@@ -493,5 +494,138 @@ kit.describe("ctx.escalate in a child", function(backend)
       .. "what waited for it had gone on by then"):format(one.id) },
       told(engine, id))
     assert.equal("waiting", kit.status(engine, id))
+  end)
+end)
+
+kit.describe("a node that escalates", function(backend)
+  --- Two branches, the first of which only says so.
+  local function fork(said, beside)
+    local flow = pawl.workflow { code = "t.parent" }
+    flow:fork("both", { next = { "tell", "idle" }, on_event = beside })
+    flow:escalate("tell", said)
+    flow:timer("idle", { after = "1h", next = "meet" })
+    flow:join("meet", { next = "z" })
+    if beside.next then
+      flow:step("ends", { next = "z", run = notes "ends" })
+    end
+    flow:finish("z", { output = all_vars })
+    return flow
+  end
+
+  it("ends the fork that it is in, with what its handler gives", function()
+    local engine, id = run(backend, { fork({ event = "low", next = "meet",
+      data = function(ctx) return ctx.input.left or 4 end },
+      { event = "low", next = "ends" }) })
+    assert.same({ ends = { 4 } }, engine:get(id).output)
+    assert.same({ 'escalated tell: "low" to "both.on_event"' },
+      told(engine, id))
+  end)
+
+  it("goes on, where that does not interrupt or nobody takes it", function()
+    for _, event in ipairs { "low", "else" } do
+      local engine, id, clock = run(backend, { fork({ event = event,
+        next = "meet" }, { event = "low", interrupt = false,
+          run = function(ctx) ctx.vars.told = ctx.event.source == ctx.id end })
+      })
+      clock:advance(3601)
+      assert(engine:run())
+      local got = assert(engine:get(id))
+      assert.equal("completed", got.status)
+      assert.equal(event == "low" or nil, got.variables.told)
+      assert.same({ event == "low"
+        and 'escalated tell: "low" to "both.on_event"'
+        or 'untaken tell: escalation "else": nobody around it takes it' },
+        told(engine, id))
+    end
+  end)
+
+  it("may begin a workflow, and tell the call that has started it", function()
+    local flow = pawl.workflow { code = "t.child" }
+    flow:escalate("tell", { event = "stock.low",
+      data = function() return { left = 3 } end })
+    flow:finish("done", { output = function() return "packed" end })
+    local engine, id = run(backend, { flow, parent({ event = "stock.low",
+      interrupt = false, run = lane }, "call", options(CALL)) })
+    assert.same({ told = { 3 }, given = "packed" }, engine:get(id).variables)
+    assert.equal("started tell, escalated tell, child inner",
+      kit.trail(engine, engine:children(id)[1].id) .. ", child inner")
+  end)
+
+  it("is tried again, or led elsewhere, when its handler fails", function()
+    local engine, id, clock = run(backend, { fork({ event = "low",
+      next = "meet", retry = { max = 2, base = "1s", jitter = 0 },
+      on_error = { broken = "meet" },
+      data = function() error { code = "broken" } end },
+      { event = "low", next = "ends" }) })
+    clock:advance(2)
+    assert(engine:run())
+    clock:advance(3601)
+    assert(engine:run())
+    local got = assert(engine:get(id))
+    assert.same({ "completed", {} }, { got.status, got.variables })
+    assert.same({}, told(engine, id))
+  end)
+
+  it("is refused without one event of its own, by its name", function()
+    local function refused(words, said)
+      local ok, err = pcall(function()
+        local flow = pawl.workflow { code = "t.bad" }
+        flow:escalate("tell", said)
+        flow:finish "z"
+        return flow
+      end)
+      if ok then ok, err = backend.fresh():load(err) end
+      assert(not ok)
+      assert.matches(words, tostring(err), 1, true)
+    end
+    refused("has no 'event'", {})
+    refused("not well formed", { event = "stock.*" })
+    refused("did you mean", { event = "low", date = print })
+  end)
+end)
+
+kit.describe("an escalation that may be told twice", function(backend)
+  local function flows()
+    local flow = pawl.workflow { code = "t.child" }
+    flow:step("tell", { run = function(ctx)
+      ctx.escalate("stock.low", 1)
+      ctx.escalate("stock.low", 2)
+    end })
+    flow:finish "done"
+    local up = pawl.workflow { code = "t.parent" }
+    up:fork("both", { next = { "inner", "say" },
+      on_event = { event = "own", interrupt = false, run = notes "own" } })
+    up:call("inner", { workflow = "t.child", next = "meet",
+      on_event = { event = "stock.low", interrupt = false,
+        run = notes "told" } })
+    up:escalate("say", { event = "own", next = "meet" })
+    up:join("meet", { next = "done" })
+    up:finish "done"
+    return { flow, up }
+  end
+
+  it("is taken once, though another delivers the same meanwhile", function()
+    local engine, rival, clock, url = kit.pair(backend, flows())
+    local points, met, inside = {}, 0, false
+    for i = 1, 9 do points[i] = "engine.deliver.handed=call@" .. i end
+    local id = assert(engine:start "t.parent")
+    probe.fault(table.concat(points, ","), function()
+      if inside then return end
+      inside = true
+      met = met + 1
+      clock:advance(2) -- it looks for what a dead one has left
+      assert(rival:tick(0))
+      inside = false
+    end)
+    assert(engine:run())
+    probe.fault(nil)
+    assert(rival:run())
+    assert.is_true(met > 0)
+    local got = assert(engine:get(id))
+    assert.equal("completed", got.status)
+    table.sort(got.variables.told)
+    assert.equal("1 2", table.concat(got.variables.told, " "))
+    assert.equal(1, #got.variables.own)
+    assert.equal(0, kit.count(backend, url, "message"))
   end)
 end)

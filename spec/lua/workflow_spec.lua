@@ -347,7 +347,7 @@ describe("an error of the builder", function()
 
   it("offers what a workflow has", function()
     local kinds = "step, choice, timer, finish, wait, task, fork, join, call, "
-      .. "each, undo"
+      .. "each, undo, escalate"
     refuses("a workflow has no method 'stpe'", "did you mean 'step'?",
       function() order():stpe("a") end)
     refuses("a workflow has no method 'forc'", "did you mean 'fork'?",

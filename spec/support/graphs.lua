@@ -374,14 +374,22 @@ local function draw_undo_node(pen, to)
   return node.name
 end
 
+--- Heard by whoever is around, in this workflow or in one that has called it.
+local function draw_escalate(pen, to)
+  local node = add(pen, "escalate", { ways = single(to) })
+  node.event = pen.random:pick(EVENTS)
+  return node.name
+end
+
 local PARTS = {
   step = draw_step, choice = draw_choice, loop = draw_loop,
   timer = draw_timer, wait = draw_wait, task = draw_task, fork = draw_fork,
   call = draw_call, each = draw_each, undo = draw_undo_node,
+  escalate = draw_escalate,
 }
 
 local WEIGHTS = { step = 10, choice = 3, loop = 2, timer = 3, wait = 5,
-  task = 4, fork = 6, call = 3, each = 4, undo = 2 }
+  task = 4, fork = 6, call = 3, each = 4, undo = 2, escalate = 1 }
 
 local function draw_part(pen, to)
   local weights = {}
@@ -578,6 +586,7 @@ function render.step(node, code)
     put('    ctx.signal { name = "t.ran", key = ctx.id, data = 1 }')
     put("    if ctx.parent then\n      ctx.signal { name = %q, "
       .. "instance = ctx.parent, data = { n = 2 } }\n    end", EVENTS[3])
+    put("    ctx.escalate(%q, { n = 3 })", EVENTS[2])
     put('    ctx.publish("ran", { ctx.node, ctx.vars.%s })', node.name)
     put("    if ctx.event then ctx.answer(ctx.node) end")
   end
@@ -694,6 +703,11 @@ end
 function render.undo(node)
   return { of = node.of
     and ('{ "%s" }'):format(table.concat(node.of, '", "')) }
+end
+
+function render.escalate(node)
+  return { event = q(node.event),
+    data = "function(ctx) return { n = ctx.input.order } end" }
 end
 
 function render.fork() return {} end

@@ -526,6 +526,17 @@ static pawl_code check_undo(const pawl_def *d, const pawl_node *node,
   return PAWL_OK;
 }
 
+/* What it says is one event, and no pattern. */
+static pawl_code check_escalated(const pawl_def *d, const pawl_node *node,
+                                 pawl_error *err) {
+  char whose[160];
+
+  if (!node->event) return PAWL_OK; /* check_needs says so */
+  snprintf(whose, sizeof whose, PAWL_NODE_FMT ": `event`",
+           PAWL_NODE_ARGS(node));
+  return check_event(d, node->line, whose, node->event, 0, err);
+}
+
 static pawl_code check_node(const pawl_def *d, const pawl_node *node,
                             pawl_error *err) {
   MUST(check_needs(d, node, err));
@@ -545,6 +556,7 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_transitions(d, node, err));
   if (node->kind == PAWL_KIND_TASK) MUST(check_task(d, node, err));
   if (node->kind == PAWL_KIND_UNDO) MUST(check_undo(d, node, err));
+  if (node->kind == PAWL_KIND_ESCALATE) MUST(check_escalated(d, node, err));
   if (pawl_kind_shapes[node->kind].receives)
     MUST(check_cause(d, node, "timeout", "timeout", has_limit(node), err));
   MUST(check_retry(d, node, err));

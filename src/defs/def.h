@@ -35,6 +35,7 @@
  *              "choose":true,                     choice
  *              "event":"payment.*",               wait: this, or
  *              "condition":true,                  a handler
+ *              "event":"stock.low","data":true,   escalate; the latter a handler
  *              "key":"order_id" | true,           wait: a name, or a handler
  *              "take":"all"|"one",                wait: all that an event is
  *                                                 for, or one of them
@@ -123,7 +124,7 @@ typedef struct pawl_edge {
   X(CHOICE, status, status_failed, "completed", "failed") /* finish */      \
   X(FLAG, terminate, terminate)      /* finish */                           \
   X(TEXT, event, event)              /* wait: "payment.received",           \
-                                        "payment.*" */                      \
+                                        "payment.*"; escalate: its name */  \
   X(CHOICE, take, take_one, "all", "one") /* wait: of those for an event */ \
   X(TEXT, into, into)                /* the variable that takes the         \
                                         output */                           \
@@ -144,6 +145,7 @@ typedef struct pawl_edge {
   X(FLAG, condition, has_condition) /* wait, in place of an event */        \
   X(FLAG, prepare, has_prepare) X(FLAG, items, has_items)                   \
   X(FLAG, enough, has_enough)                                               \
+  X(FLAG, data, has_data) /* escalate */                                    \
   X(FLAG, due, has_due) /* a task's, which is else the item's own */
 /* clang-format on */
 

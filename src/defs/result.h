@@ -37,6 +37,7 @@
                            who asked is told */                             \
   X(CONDITION, "condition") /* wait: `truth` */                             \
   X(PREPARE, "prepare") /* task: in `output` an object or nothing */        \
+  X(DATA, "data")       /* escalate: in `output` the event's data */        \
   X(INPUT, "input")     /* call: in `output` the child's input */           \
   X(GROUP, "group")     /* call, each: in `output` the children's group,    \
                            or anything that cannot be one */                \

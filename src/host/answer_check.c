@@ -268,6 +268,7 @@ static int is_output(const pawl_host *host, const pawl_limits *limits,
     case PAWL_HANDLER_KEY:
     case PAWL_HANDLER_RESCHEDULE:
     case PAWL_HANDLER_INPUT:
+    case PAWL_HANDLER_DATA:
     case PAWL_HANDLER_ANSWER:
     case PAWL_HANDLER_GROUP:
     case PAWL_HANDLER_PRIORITY:

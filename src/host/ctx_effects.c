@@ -1,5 +1,5 @@
-/* ctx.emit, note, signal, escalate, publish, answer and start: what happens with the
- * decision. */
+/* ctx.emit, note, signal, escalate, publish, answer and start: what happens
+ * with the decision. */
 #include <assert.h>
 #include <string.h>
 

@@ -42,6 +42,7 @@ static pawl_code take_value(pawl_run *run, lua_State *L, int idx,
 static const char *path_of(pawl_handler handler) {
   switch (handler) {
     case PAWL_HANDLER_INPUT:
+    case PAWL_HANDLER_DATA:
     case PAWL_HANDLER_KEY:
     case PAWL_HANDLER_GROUP:
     case PAWL_HANDLER_PRIORITY:
@@ -191,6 +192,7 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
     case PAWL_HANDLER_KEY:
     case PAWL_HANDLER_RESCHEDULE:
     case PAWL_HANDLER_INPUT:
+    case PAWL_HANDLER_DATA:
     case PAWL_HANDLER_GROUP:
     case PAWL_HANDLER_PRIORITY:
     case PAWL_HANDLER_ANSWER:

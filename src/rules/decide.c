@@ -269,6 +269,8 @@ static void run_token(pawl_decision *d, int k) {
     pawl_step_enter(d, k, (int)(node - d->def->nodes));
   else if (node->kind == PAWL_KIND_UNDO)
     begin_undo(d, k);
+  else if (node->kind == PAWL_KIND_ESCALATE)
+    pawl_escalate_run(d, k);
   else
     run_routing(d, k, "routed");
 }

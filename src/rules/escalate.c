@@ -135,8 +135,8 @@ static void escalate(pawl_decision *d, int32_t token, const around *a,
   pawl_buf_addf(&l.event_id, "%s:escalated:%" PRId64, d->id_text,
                 d->seq + row + 1);
   const pawl_node *taker = offer_all(d, a, &l);
-  const int told = !taker && d->plan.after != PAWL_AFTER_END &&
-                   tell_parent(d, token, &l);
+  const int told =
+      !taker && d->plan.after != PAWL_AFTER_END && tell_parent(d, token, &l);
   pawl_record *r = pawl_plan_record_at(&d->plan, row);
   const char *name = l.name.len ? l.name.at : "";
   if (taker) {
@@ -172,6 +172,54 @@ void pawl_escalations_send(pawl_decision *d, int k, pawl_str list, int row) {
 
   for (pawl_json_iter it = {0}; list.len && pawl_json_walk(list, &it);)
     escalate(d, token, &a, it.value, row++);
+}
+
+/* ---- said by a node ---- */
+
+static pawl_code say(pawl_decision *d, int k, const pawl_node *node,
+                     pawl_buf *said, pawl_error *err) {
+  pawl_str data = pawl_strz("null");
+  pawl_object o;
+
+  if (node->has_data) {
+    MUST(pawl_run_handler(d, k, node, PAWL_HANDLER_DATA, err));
+    if (d->result->has_output) data = pawl_buf_str(&d->result->output);
+  }
+  pawl_object_begin(&o, said);
+  pawl_member_textz(&o, "name", node->event);
+  pawl_member_json(&o, "data", data);
+  pawl_object_end(&o);
+  MUST(pawl_spend(d, PAWL_QUOTA_SIGNALS, 1, err));
+  return pawl_buf_check(said, err);
+}
+
+static void said_so(pawl_decision *d, int k, const pawl_node *node,
+                    pawl_str said) {
+  const int row = d->plan.nrecords;
+  const int32_t token = pawl_tok(d, k)->no;
+  const around a = around_of(pawl_tok(d, k));
+
+  (void)pawl_token_record(d, k, "escalated");
+  escalate(d, token, &a, said, row);
+  d->plan.outcome = "done";
+  if (pawl_tok_live(d, k) && !pawl_is_over(d))
+    pawl_leave_by(d, k, pawl_node_next(node, "", 0), row);
+}
+
+void pawl_escalate_run(pawl_decision *d, int k) {
+  const pawl_node *node = pawl_tok_node(d, k);
+  const int64_t began_us = pawl_decision_now(d);
+  pawl_buf said = {.alloc = d->alloc};
+  pawl_error err = {0};
+
+  pawl_said_drop_failure(d->result);
+  if (d->def->busy_limit) d->plan.state.immediate++;
+  if (say(d, k, node, &said, &err) == PAWL_OK)
+    said_so(d, k, node, pawl_buf_str(&said));
+  else
+    pawl_fail_token(d, k, &err, began_us);
+  pawl_buf_deinit(&said);
+  pawl_trace_step(d, node, pawl_decision_now(d) - began_us, k);
 }
 
 /* ---- said by a child ---- */

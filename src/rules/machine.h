@@ -273,6 +273,8 @@ static inline int pawl_halts(pawl_decision *d, int k) {
  * place, each goes to who takes it; token k may be gone by that. */
 int pawl_escalations_note(pawl_decision *d, int k, pawl_str list);
 void pawl_escalations_send(pawl_decision *d, int k, pawl_str list, int row);
+/* The same of token k, which stands at a node of that kind, and goes on. */
+void pawl_escalate_run(pawl_decision *d, int k);
 /* Is this letter of a child one? It goes outwards from token k, which waits for
  * that child; -1: none does any more. */
 int pawl_escalation_is(const pawl_letter *l);

@@ -2013,7 +2013,8 @@ function Engine:interrupt() end
 function Engine:close() end
 
 --- What a handler gets. Only `run` of a step and `undo` may change vars,
---- token.data and attrs, emit, note, signal, publish, answer and start.
+--- token.data and attrs, emit, note, signal, publish, answer and start; the
+--- former alone may escalate.
 ---@class pawl.Ctx
 ---@field vars table              the instance's variables; changes are kept
 ---@field input any               what it was started with
@@ -2055,6 +2056,8 @@ function Engine:close() end
 ---@field note fun(text: string, data?: any)  a row of history, in front of that
 ---                               of the step
 ---@field signal fun(event: pawl.SentEvent)  an event, sent when the step is stored
+---@field escalate fun(name: string, data?: any)  an event for the nearest
+---                               `on_event` around the step, which goes on
 ---@field publish fun(name: string, value: any)  shown to whoever asks, by
 ---                               engine:published, from this step's commit on
 ---@field answer fun(value: any, error?: string|{ code: string?, message: string? })

@@ -28,6 +28,7 @@ local handler = {}
 ---@field emitted { type: string, payload: any }[]
 ---@field started { code: string, input: any, options: table? }[]
 ---@field signalled pawl.SentEvent[]
+---@field escalated { name: string, data: any }[]
 ---@field published table<string, any>
 ---@field notes { text: string, data: any }[]
 ---@field logged { level: string, message: string, fields: table? }[]
@@ -96,6 +97,9 @@ local function noting(ctx, effects)
     end, ctx.start),
     signal = note(effects.signalled, function(event) return event end,
       ctx.signal),
+    escalate = note(effects.escalated, function(name, data)
+      return { name = name, data = data }
+    end, ctx.escalate),
     note = note(effects.notes, function(text, data)
       return { text = text, data = data }
     end, ctx.note),
@@ -204,7 +208,7 @@ function handler.run(flow, name, options)
       :format(name, node.kind), 3)
   end
   local effects = { emitted = {}, started = {}, signalled = {},
-    published = {}, notes = {}, logged = {} }
+    escalated = {}, published = {}, notes = {}, logged = {} }
   local vars = given.vars or {}
   local around = as_workflow(graph_around(graph, node, graph.line),
     handlers_around(name, handlers[name], vars, effects))

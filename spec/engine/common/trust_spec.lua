@@ -150,6 +150,29 @@ local function describe_level(backend, level)
       "may.signal", task "game.won")
   end)
 
+  it("grants events that are escalated, by their names", function()
+    local engine = backend.fresh {
+      trust = { level = level, may = { signal = "mod.*" } } }
+    local function tells(code, event, node)
+      return engine:load(tmp.file("tells.lua", ([[
+        local pawl = require "pawl"
+        local flow = pawl.workflow { code = %q, start = "a" }
+        flow:step("a", { run = function(ctx) ctx.escalate(%q, 7) end,
+          next = "b", on_event = { event = %q, next = "c", into = "n" } })
+        flow:escalate("b", { event = %q, next = "c",
+          data = function() return 1 end })
+        flow:finish("c", { output = function(ctx) return ctx.vars.n end })
+        return flow]]):format(code, event, event, node)))
+    end
+    assert(tells("mod.one", "mod.low", "mod.out"))
+    assert.equal(7, run(engine, "mod.one").output)
+    assert(tells("mod.two", "game.low", "mod.out"))
+    assert.matches("ctx.escalate is not granted to workflow mod.two",
+      run(engine, "mod.two").error.message, 1, true)
+    kit.refused("limit", 'may not send the event game.out, which "b"',
+      "may.signal", tells("mod.bad", "mod.low", "game.out"))
+  end)
+
   it("grants functions of the program", function()
     local engine = backend.fresh {
       host = { spawn = function(n) return n + 1 end, ban = function() end },

@@ -325,6 +325,20 @@ static pawl_code check_start(const pawl_trust *t, const pawl_def *def,
   return PAWL_LIMIT;
 }
 
+static pawl_code check_escalated(const pawl_trust *t, const pawl_def *def,
+                                 const pawl_node *n, pawl_error *err) {
+  if (n->kind != PAWL_KIND_ESCALATE ||
+      pawl_names_match(t->limits.signal, n->event))
+    return PAWL_OK;
+  pawl_fail_hint(
+      err, PAWL_LIMIT, "who runs it may grant that: trust, may.signal",
+      "workflow %s may not send the event %s, which \"%s\" escalates: its "
+      "trust is limited",
+      def->code, n->event, n->name);
+  pawl_error_where(err, "%s:%d", def->file, n->line);
+  return PAWL_LIMIT;
+}
+
 /* A task that raises an event does so without a handler. */
 static pawl_code check_signal(const pawl_trust *t, const pawl_def *def,
                               const pawl_node *n, pawl_error *err) {
@@ -369,6 +383,7 @@ pawl_code pawl_trust_apply(const pawl_trust *t, pawl_def *def,
   for (int i = 0; i < def->nnodes; i++) {
     MUST(check_start(t, def, def->nodes[i].workflow, def->nodes[i].line, err));
     MUST(check_signal(t, def, &def->nodes[i], err));
+    MUST(check_escalated(t, def, &def->nodes[i], err));
     bound_node(&def->nodes[i]);
   }
   if (!def->busy_limit || def->busy_limit > MOST_BUSY)
