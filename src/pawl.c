@@ -812,8 +812,8 @@ pawl_code pawl_breakpoint_change(pawl_engine *engine, const char *change,
                                  char **out, pawl_error *err) {
   ALONE;
   NEEDS(change);
-  ANSWER(GIVEN_BACK(pawl_engine_breakpoint_change(engine, pawl_strz(change),
-                                                  &b, err)));
+  ANSWER(GIVEN_BACK(
+      pawl_engine_breakpoint_change(engine, pawl_strz(change), &b, err)));
 }
 
 pawl_code pawl_breakpoint_list(pawl_engine *engine, const char *query,

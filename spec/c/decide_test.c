@@ -197,8 +197,7 @@ static pawl_code say_step(world *w, const pawl_node *node, pawl_str seen,
   if (rarely(w, 8))
     pawl_buf_addz(&w->result.emits, "[{\"type\":\"t\",\"payload\":1}]");
   if (rarely(w, 8))
-    pawl_buf_addz(&w->result.escalations,
-                  "[{\"data\":1,\"name\":\"e.x\"}]");
+    pawl_buf_addz(&w->result.escalations, "[{\"data\":1,\"name\":\"e.x\"}]");
   return PAWL_OK;
 }
 
@@ -437,8 +436,8 @@ static void add_undo(graph *g, const char *next, char first[16]) {
 static void add_escalate(graph *g, const char *next, char first[16]) {
   name_node(g, first);
   open_node(g, first, "escalate");
-  pawl_buf_addf(&g->text,
-                ",\"event\":\"e.x\",\"data\":true,\"next\":\"%s\"}", next);
+  pawl_buf_addf(&g->text, ",\"event\":\"e.x\",\"data\":true,\"next\":\"%s\"}",
+                next);
 }
 
 /* A boundary of the newest node, which leads to `next`, or a lane. */
@@ -1224,7 +1223,8 @@ static int64_t play(uint64_t seed) {
       if (is_over(&s) && (s.w.calm || s.d.state.status != PAWL_STATUS_FAILED ||
                           pick(&s.w, 3)))
         break;
-      s.w.now += 1000;
+      /* where events begin lane upon lane, others have to come to their time */
+      s.w.now += s.decisions > 1000 ? PAWL_SECOND : 1000;
       load(&s.m, &s.d);
       if (is_over(&s))
         add_letter(&s.w, &s.d, "retry");

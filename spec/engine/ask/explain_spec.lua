@@ -494,8 +494,8 @@ kit.describe("explaining", function(backend)
       assert.same({ done = 7 }, got.progress)
       assert.matches("t.one 1 is running; it was created .*, and taken up "
         .. ".* %(3 s ago%)%.", said(quiet))
-      assert.matches("It runs, or waits in `ctx.await`, in the worker %d+ on %S+, "
-        .. "which has had it for "
+      assert.matches("It runs, or waits in `ctx.await`, in the worker %d+ on "
+        .. "%S+, which has had it for "
         .. "3 s, or is next there%.", said(quiet))
       assert.matches('which has had it for 3 s; it last told: {"done":7}%.',
         said(why))

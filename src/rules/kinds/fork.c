@@ -22,8 +22,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
     pawl_detail_put(pawl_tok(d, child), PAWL_DETAIL_from,
                     from.len ? from /* straight from a join */
                              : pawl_strz(newest));
-    pawl_detail_copy(pawl_tok(d, child), pawl_tok(d, k),
-                     PAWL_DETAIL_BIT(out));
+    pawl_detail_copy(pawl_tok(d, child), pawl_tok(d, k), PAWL_DETAIL_BIT(out));
   }
   pawl_token_end(d, k, NULL);
   int first = d->plan.state.tokens.n - node->nnext;
