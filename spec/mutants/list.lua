@@ -344,7 +344,7 @@ return key.len == l->key.len;
     specs = { "spec/engine/wait_spec.lua",
       "spec/engine/enter/signal_spec.lua" } },
   { name = "a blind wait takes what is newer than what is kept",
-    file = "src/rules/kinds/wait.c",
+    file = "src/rules/events.c",
     from = "t->blind |= key != NULL;",
     to = "t->blind |= 0;",
     specs = { "spec/engine/wait_spec.lua",
