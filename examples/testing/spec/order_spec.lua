@@ -40,6 +40,7 @@ describe("an order", function()
     engine:run_until_idle()
     assert.failed(engine, id)
     assert.compensated(engine, id, { "reserve" })
+    assert.history(engine, id, "spec/order_gone.txt")
   end)
 
   it("is refused when it is not paid", function()
