@@ -206,7 +206,8 @@ function kit.stored(backend, url)
 end
 
 --- Who runs is no part of what was done; these are the same for all stores.
-local ASIDE = { secret = true, meta = true, version = true, executor = true }
+local ASIDE = { secret = true, meta = true, version = true, executor = true,
+  breakpoint_change = true }
 
 local function tables(backend, url)
   local rows = kit.select(url, backend.name == "postgres"

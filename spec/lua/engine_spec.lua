@@ -550,7 +550,7 @@ describe("the virtual clock", function()
   it("does not go back", function()
     local clock = testing.clock(0)
     assert.matches("advance", raised(clock.advance, clock, -1))
-    assert.matches("number expected", raised(testing.clock, "noon"))
+    assert.matches("'noon' is not a time", raised(testing.clock, "noon"))
   end)
 end)
 

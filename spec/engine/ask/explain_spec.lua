@@ -163,8 +163,8 @@ kit.describe("explaining", function(backend)
       local why, token = explain(engine, id)
       assert.same({ 2, nil }, { token.waiting_for.refused,
         token.waiting_for.match_failed })
-      assert.matches('to "z". It has refused 2 events, with poor: too little.',
-        said(why), 1, true)
+      assert.matches('to "z". It accepts number. It has refused 2 events, '
+        .. "with poor: too little.", said(why), 1, true)
       assert.matches("It has refused 1 event, with value: data: expected "
         .. "string, found 2.", said(why), 1, true)
       assert(engine:signal { name = "void", instance = id, data = "x" })
