@@ -5,7 +5,6 @@ local test = require "pawl.testing"
 local stores = {}
 
 local url = os.getenv "SHOP_STORE"
-local made = 0
 
 -- For what runs a scenario many times: nil is its own choice.
 stores.url = url
@@ -16,9 +15,9 @@ function stores.times(n, fewer) return url and fewer or n end
 --- An engine for a spec, and its clock.
 function stores.engine(options)
   if url then
-    made = made + 1
-    options.store = url
-    options.schema = ("shop_%d_%d"):format(os.time(), made)
+    options.store = url -- each file of specs has a `stores` of its own
+    options.schema = ("shop_%d_%d"):format(os.time(),
+      math.floor(os.clock() * 1e6))
   end
   return test.engine(options)
 end

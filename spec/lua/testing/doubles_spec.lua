@@ -271,6 +271,7 @@ describe("a handler by itself", function()
   it("tells what it asks of others", function()
     assert.same({
       emitted = { { type = "t.paid", payload = { n = 2 } } },
+      escalated = {},
       started = { { code = "t.other", input = { a = 1 },
         options = { key = "k" } } },
       signalled = { { name = "t.seen", key = "k" } },
