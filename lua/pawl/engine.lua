@@ -823,7 +823,7 @@ end
 --- nothing meanwhile (`run` with its id does). Its output, pawl.null for none;
 --- nil and the error that it failed with; with code "timeout" it goes on.
 ---@param id string
----@param options? { timeout?: pawl.Duration }  none: without an end
+---@param options? { timeout?: number|string }  none: without an end
 ---@return any? output
 ---@return pawl.Error? err
 ---@return pawl.Outcome? outcome  once it has ended
@@ -849,7 +849,7 @@ local ask_shape = args.of("ask", nil, { name = false, data = false })
 ---@param id string
 ---@param name string  of the event
 ---@param data? any
----@param options? { timeout?: pawl.Duration, event?: string, by?: string }
+---@param options? { timeout?: number|string, event?: string, by?: string }
 ---@return any? answer
 ---@return pawl.Error? err
 function methods:ask(id, name, data, options)

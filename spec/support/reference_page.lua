@@ -84,7 +84,7 @@ local OBJECTS = { Engine = "engine", Tasks = "engine.tasks",
   Executors = "engine.executors", pawl = "pawl", json = "pawl.json",
   Transaction = "tx" }
 
---- An argument that is a table of its own: "{ timeout?: pawl.Duration }".
+--- An argument that is a table of its own: "{ timeout?: number|string }".
 local function inline(param)
   local name, shape, text = param:match "^(%w+)%??%s+(%b{})%s*(.*)$"
   if not name then return nil end

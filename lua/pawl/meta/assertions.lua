@@ -14,4 +14,4 @@
 ---@field compensated fun(engine: pawl.Engine, id: string, nodes?: string[])
 ---@field history fun(engine: pawl.Engine, id: string, path: string)
 ---@field ran_times fun(engine: pawl.Engine, id: string, node: string, n: integer)
----@field due_in fun(engine: pawl.Engine, id: string, time: pawl.Duration, node?: string)
+---@field due_in fun(engine: pawl.Engine, id: string, time: number|string, node?: string)
