@@ -3,6 +3,8 @@ local explain = require "pawl.explain"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
+local pass = kit.pass
+
 local function noop() end
 
 --- One task "ask" with what `more` says of it, and "late" beside.
@@ -29,19 +31,6 @@ local function begun(backend, flow, input, options)
   local id = assert(engine:start(flow.code, input))
   assert(engine:run())
   return engine, clock, id, url
-end
-
---- The time passes, and the engine runs each time that something is due.
-local function pass(engine, clock, seconds)
-  local stop = clock:now() + seconds
-  while true do
-    local due = engine:next_due()
-    if not due or due > stop then break end
-    if due > clock:now() then clock:advance(due - clock:now()) end
-    assert(engine:run())
-  end
-  clock:advance(stop - clock:now())
-  assert(engine:run())
 end
 
 local DAY, HOUR <const> = 86400, 3600

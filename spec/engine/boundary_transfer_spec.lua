@@ -3,6 +3,8 @@
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 
+local pass = kit.pass
+
 local HOUR <const> = 3600
 
 --- Where an instance stands, with what `more` says of that.
@@ -82,19 +84,6 @@ local function moved(backend, ...)
   local beside = transfer(engine)
   assert(engine:run())
   return engine, clock, id, beside
-end
-
---- Due times go by one after the other.
-local function pass(engine, clock, seconds)
-  local stop = clock:now() + seconds
-  while true do
-    local due = engine:next_due()
-    if not due or due > stop then break end
-    if due > clock:now() then clock:advance(due - clock:now()) end
-    assert(engine:run())
-  end
-  clock:advance(stop - clock:now())
-  assert(engine:run())
 end
 
 local function at(engine, id, node)

@@ -3,7 +3,6 @@
 --- to ctx.parent, or to the instance itself, which all of them take.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
-local probe = require "spec.support.probe"
 
 --- A child that tells its parent how it stands, and then waits to be let go.
 local function child(waits)
@@ -606,21 +605,8 @@ kit.describe("an escalation that may be told twice", function(backend)
 
   it("is taken once, though another delivers the same meanwhile", function()
     local engine, rival, clock, url = kit.pair(backend, flows())
-    local points, met, inside = {}, 0, false
-    for i = 1, 9 do points[i] = "engine.deliver.handed=call@" .. i end
     local id = assert(engine:start "t.parent")
-    probe.fault(table.concat(points, ","), function()
-      if inside then return end
-      inside = true
-      met = met + 1
-      clock:advance(2) -- it looks for what a dead one has left
-      assert(rival:tick(0))
-      inside = false
-    end)
-    assert(engine:run())
-    probe.fault(nil)
-    assert(rival:run())
-    assert.is_true(met > 0)
+    kit.delivered_twice(engine, rival, clock)
     local got = assert(engine:get(id))
     assert.equal("completed", got.status)
     table.sort(got.variables.told)

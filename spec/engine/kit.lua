@@ -90,6 +90,37 @@ function kit.pair(backend, flows, options)
   return a, b, clock, url
 end
 
+--- The time passes, and the engine runs each time that something is due.
+function kit.pass(engine, clock, seconds)
+  local stop = clock:now() + seconds
+  while true do
+    local due = engine:next_due()
+    if not due or due > stop then break end
+    if due > clock:now() then clock:advance(due - clock:now()) end
+    assert(engine:run())
+  end
+  clock:advance(stop - clock:now())
+  assert(engine:run())
+end
+
+--- Runs both, while a rival delivers whatever the engine is to deliver.
+function kit.delivered_twice(engine, rival, clock)
+  local points, met, inside = {}, 0, false
+  for i = 1, 9 do points[i] = "engine.deliver.handed=call@" .. i end
+  probe.fault(table.concat(points, ","), function()
+    if inside then return end
+    inside = true
+    met = met + 1
+    clock:advance(2) -- it looks for what a dead one has left
+    assert(rival:tick(0))
+    inside = false
+  end)
+  assert(engine:run())
+  probe.fault(nil)
+  assert(rival:run())
+  assert(met > 0, "nothing was delivered")
+end
+
 --- An executor on this machine whose process is gone: one that had the number
 --- of the store's only one before it.
 ---@return string id

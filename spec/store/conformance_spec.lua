@@ -53,6 +53,7 @@ local ASIDE <const> = {
       "is refused where it would have to sort without end",
       "is found by a status that few have",
       "is left by a dead executor what it takes alone",
+      "is heeded by who holds the instance", -- set by a second engine
     },
   },
 }

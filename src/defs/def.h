@@ -385,6 +385,10 @@ const char *pawl_node_key(const pawl_node *node, pawl_ear ear);
 static inline int pawl_node_asks_limit(const pawl_node *node) {
   return node->has_after || node->has_timeout;
 }
+/* A timer that fires again and again. */
+static inline int pawl_node_repeats(const pawl_node *node) {
+  return node->every_us >= 0 || node->has_every;
+}
 /* Is that field of the graph there? One that is not the node's own is its
  * task's, and not empty. */
 int pawl_node_says(const pawl_node *node, const char *field);

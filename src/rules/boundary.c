@@ -67,7 +67,6 @@ void pawl_boundary_begin(pawl_decision *d, int32_t no, int level,
   pawl_token *t = pawl_tokens_find(&d->plan.state.tokens, no);
   const int32_t host = level < 0 ? no : t->scope[level];
   const int64_t since = pawl_boundary_since(d, host);
-  char newest[32];
 
   if (level < 0) pawl_detail_set(t, PAWL_DETAIL_guarded, 1);
   const int k = pawl_token_new(d, (int)(t - d->plan.state.tokens.at));
@@ -82,8 +81,7 @@ void pawl_boundary_begin(pawl_decision *d, int32_t no, int level,
   t->visit = ++d->plan.state.visit;
   t->entered_us = since;
   pawl_detail_set(t, PAWL_DETAIL_host, host);
-  snprintf(newest, sizeof newest, "[%" PRId64 "]", pawl_record_seq(d));
-  pawl_detail_put(t, PAWL_DETAIL_from, pawl_strz(newest));
+  pawl_record_leads(d, k);
   /* one that has failed listens when it is tried again */
   if (node->kind == PAWL_KIND_TIMER || !pawl_stays_ended(d))
     pawl_kind_of(d, node)->transfer(d, k, node, node);
@@ -146,7 +144,6 @@ void pawl_boundary_interrupt(pawl_decision *d, int k) {
 }
 
 int pawl_boundary_lane(pawl_decision *d, int k) {
-  char newest[32];
   pawl_error err;
 
   if (pawl_tokens_bear(d, 1, &err) != PAWL_OK) {
@@ -155,8 +152,7 @@ int pawl_boundary_lane(pawl_decision *d, int k) {
   }
   const int lane = pawl_token_new(d, k);
   if (lane < 0) return lane;
-  snprintf(newest, sizeof newest, "[%" PRId64 "]", pawl_record_seq(d));
-  pawl_detail_put(pawl_tok(d, lane), PAWL_DETAIL_from, pawl_strz(newest));
+  pawl_record_leads(d, lane);
   pawl_token *t = pawl_tok(d, k); /* it stands on, in another visit */
   t->visit = ++d->plan.state.visit;
   t->entered_us = pawl_decision_now(d);

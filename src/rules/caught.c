@@ -11,26 +11,18 @@
 
 enum { MOST_DETAILS = 4096 }; /* bytes that go along */
 
-static void set_text(pawl_buf *error, const char *name, const char *text) {
-  pawl_buf quoted = {.alloc = error->alloc};
-
-  pawl_json_add_string(&quoted, pawl_strz(text));
-  pawl_object_set(error, name, pawl_buf_str(&quoted));
-  error->failed |= quoted.failed;
-  pawl_buf_deinit(&quoted);
-}
-
-void pawl_caught_make(const pawl_decision *d, const pawl_token *t,
-                      const pawl_error *err, pawl_buf *out) {
+void pawl_caught_make(pawl_decision *d, int k, const pawl_error *err,
+                      pawl_buf *out) {
+  pawl_token *t = pawl_tok(d, k);
   pawl_buf attempt = {.alloc = out->alloc};
 
   pawl_plan_error(out, err, NULL);
-  set_text(out, "node", t->node);
+  pawl_object_set_text(out, "node", pawl_strz(t->node));
   pawl_buf_addf(&attempt, "%" PRId64, t->attempt);
   pawl_object_set(out, "attempt", pawl_buf_str(&attempt));
   if (d->result->details.len && d->result->details.len <= MOST_DETAILS)
     pawl_object_set(out, "details", pawl_buf_str(&d->result->details));
-  out->failed |= attempt.failed;
+  t->failed |= out->failed | attempt.failed;
   pawl_buf_deinit(&attempt);
 }
 

@@ -325,14 +325,10 @@ static int is_beside(const pawl_crossing *c, const pawl_place *all, int n,
   return 0;
 }
 
-static int comes_often(const pawl_node *node) {
-  return node->every_us >= 0 || node->has_every;
-}
-
 /* It has come to pass, and has another time there, which may be ahead. */
 static int comes_again(const pawl_node *was, const pawl_node *is) {
   if (is->kind != PAWL_KIND_TIMER) return 0;
-  return (comes_often(is) && !comes_often(was)) ||
+  return (pawl_node_repeats(is) && !pawl_node_repeats(was)) ||
          is->after_us > was->after_us;
 }
 

@@ -19,9 +19,6 @@
 
 #include "decision.h"
 
-/* The letter that says: breakpoints have changed. */
-#define PAWL_HEED "heed"
-
 /* ---- deciding ---- */
 
 /* What stands next, beside the handlers that wait. 1: it leaves a plan. 0: some
@@ -99,6 +96,7 @@ int64_t pawl_rules_since(const pawl_decision *d);
 
 /* Replaces a buffer's JSON object by one with `name` set to `value`. */
 void pawl_object_set(pawl_buf *object, const char *name, pawl_str value);
+void pawl_object_set_text(pawl_buf *object, const char *name, pawl_str text);
 
 /* Sets all members of another object, as written by the same codec. */
 void pawl_object_merge(pawl_buf *object, pawl_str other);

@@ -60,6 +60,8 @@ typedef struct pawl_stop {
   int64_t until_us;
   int failed; /* its condition has: so it holds */
 } pawl_stop;
+/* The letter that says: breakpoints have changed. */
+#define PAWL_HEED "heed"
 #define PAWL_HALT_US (3600 * PAWL_SECOND) /* where nobody says for how long */
 
 /* What a decision asks of the world. */

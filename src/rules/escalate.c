@@ -156,13 +156,8 @@ static void escalate(pawl_decision *d, int32_t token, const around *a,
 int pawl_escalations_note(pawl_decision *d, int k, pawl_str list) {
   const int first = d->plan.nrecords;
 
-  for (pawl_json_iter it = {0}; list.len && pawl_json_walk(list, &it);) {
-    const pawl_token *t = pawl_tok(d, k);
-    pawl_record *r = pawl_plan_record(&d->plan, "escalated", t->node);
-    r->token = t->no;
-    r->visit = t->visit;
-    r->completed_us = pawl_decision_now(d);
-  }
+  for (pawl_json_iter it = {0}; list.len && pawl_json_walk(list, &it);)
+    (void)pawl_visit_record(d, k, "escalated");
   return first;
 }
 
@@ -231,11 +226,7 @@ static void pass_on(pawl_decision *d, int k, const pawl_letter *l) {
   char parent[37];
 
   if (k >= 0 && tell_parent(d, pawl_tok(d, k)->no, l)) {
-    pawl_record *r =
-        pawl_plan_record(&d->plan, "escalated", pawl_tok(d, k)->node);
-    r->token = pawl_tok(d, k)->no;
-    r->visit = pawl_tok(d, k)->visit;
-    r->completed_us = pawl_decision_now(d);
+    pawl_record *r = pawl_visit_record(d, k, "escalated");
     pawl_id_format(&d->parent, parent);
     pawl_buf_addf(&r->text, "\"%s\" of %s to its parent %s", name, source,
                   parent);

@@ -57,7 +57,6 @@ static int may_undo(const pawl_decision *d) {
 static void clean_up(pawl_decision *d) {
   pawl_state *s = &d->plan.state;
   const int64_t now = pawl_decision_now(d);
-  pawl_buf since = {.alloc = d->alloc};
   char at[28];
 
   for (int k = 0; k < s->tokens.n; k++)
@@ -65,10 +64,7 @@ static void clean_up(pawl_decision *d) {
   drop_all(d);
   pawl_undo_stop(d); /* a node's, which it was at */
   pawl_time_format(now, at);
-  pawl_json_add_string(&since, pawl_strz(at));
-  pawl_object_set(&s->cancellation, "cleaning_since", pawl_buf_str(&since));
-  if (since.failed) d->plan.failed = 1;
-  pawl_buf_deinit(&since);
+  pawl_object_set_text(&s->cancellation, "cleaning_since", pawl_strz(at));
   const int64_t lasts = pawl_decision_lasts(d);
   if (s->deadline_us && s->deadline_us <= now)
     s->deadline_us = lasts > 0 ? pawl_time_after(now, lasts) : 0;
@@ -213,8 +209,7 @@ static int64_t ask_delay(pawl_decision *d, int k, const pawl_error *failed,
   pawl_question q = {.node = pawl_tok_node(d, k),
                      .handler = PAWL_HANDLER_DELAY};
 
-  pawl_caught_make(d, pawl_tok(d, k), failed, &error);
-  pawl_tok(d, k)->failed |= error.failed;
+  pawl_caught_make(d, k, failed, &error);
   q.error = pawl_buf_str(&error);
   if (pawl_run_question(d, k, &q, &err) != PAWL_OK)
     pawl_buf_addf(&pawl_plan_record_at(&d->plan, record)->text,

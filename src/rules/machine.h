@@ -90,6 +90,11 @@ pawl_code pawl_vars_merge(pawl_decision *d, pawl_error *err);
 /* A record about a token where it stands: node, visit, attempt (from 1), the
  * rows that led here; begun when it came there, completed now. */
 pawl_record *pawl_token_record(pawl_decision *d, int k, const char *type);
+/* One about a token whose visit goes on: what led there is for the record that
+ * ends it to say. */
+pawl_record *pawl_visit_record(pawl_decision *d, int k, const char *type);
+/* The newest one is what leads token k on. */
+void pawl_record_leads(pawl_decision *d, int k);
 /* A record about the instance as a whole. */
 pawl_record *pawl_instance_record(pawl_decision *d, const char *type);
 /* A step, wait, task or call has given its output: into the record, and the
@@ -444,9 +449,9 @@ void pawl_child_error(pawl_decision *d, pawl_str data, const char *status,
 
 /* ---- caught.c ---- */
 
-/* What is told of t's failure; not at length, as its token keeps it. */
-void pawl_caught_make(const pawl_decision *d, const pawl_token *t,
-                      const pawl_error *err, pawl_buf *out);
+/* What is told of token k's failure; not at length, as it is kept there. */
+void pawl_caught_make(pawl_decision *d, int k, const pawl_error *err,
+                      pawl_buf *out);
 /* Token k leaves a node that has gone well. */
 void pawl_caught_leave(pawl_decision *d, int k);
 /* As ctx.error has it; at NULL: nothing, or no longer. */

@@ -49,6 +49,15 @@ void pawl_object_set(pawl_buf *object, const char *name, pawl_str value) {
   pawl_buf_deinit(&quoted);
 }
 
+void pawl_object_set_text(pawl_buf *object, const char *name, pawl_str text) {
+  pawl_buf quoted = {.alloc = object->alloc};
+
+  pawl_json_add_string(&quoted, text);
+  pawl_object_set(object, name, pawl_buf_str(&quoted));
+  object->failed |= quoted.failed;
+  pawl_buf_deinit(&quoted);
+}
+
 void pawl_object_merge(pawl_buf *object, pawl_str other) {
   for (pawl_json_iter it = {0}; pawl_json_walk(other, &it);)
     set_raw(object, it.key, it.value);

@@ -1,24 +1,39 @@
 /* Rows of history: what they say of whom, and what a node's output does. */
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "../value/json.h"
 #include "machine.h"
 
-pawl_record *pawl_token_record(pawl_decision *d, int k, const char *type) {
-  pawl_token *t = pawl_tok(d, k);
+pawl_record *pawl_visit_record(pawl_decision *d, int k, const char *type) {
+  const pawl_token *t = pawl_tok(d, k);
   pawl_record *r = pawl_plan_record(&d->plan, type, t->node);
 
   r->token = t->no;
   r->visit = t->visit;
-  r->attempt = t->attempt + 1;
   r->completed_us = pawl_decision_now(d);
+  return r;
+}
+
+pawl_record *pawl_token_record(pawl_decision *d, int k, const char *type) {
+  pawl_token *t = pawl_tok(d, k);
+  pawl_record *r = pawl_visit_record(d, k, type);
+
+  r->attempt = t->attempt + 1;
   /* another's clock may have been ahead */
   r->started_us =
       t->entered_us < r->completed_us ? t->entered_us : r->completed_us;
   pawl_buf_adds(&r->previous, pawl_buf_str(&pawl_detail_of(t)->from));
   pawl_detail_drop(t, PAWL_DETAIL_from);
   return r;
+}
+
+void pawl_record_leads(pawl_decision *d, int k) {
+  char newest[32];
+
+  snprintf(newest, sizeof newest, "[%" PRId64 "]", pawl_record_seq(d));
+  pawl_detail_put(pawl_tok(d, k), PAWL_DETAIL_from, pawl_strz(newest));
 }
 
 pawl_record *pawl_instance_record(pawl_decision *d, const char *type) {
@@ -45,11 +60,7 @@ static void take_notes(pawl_decision *d, int k, pawl_str notes) {
   pawl_str value;
 
   for (pawl_json_iter it = {0}; notes.len && pawl_json_walk(notes, &it);) {
-    const pawl_token *t = pawl_tok(d, k);
-    pawl_record *r = pawl_plan_record(&d->plan, "note", t->node);
-    r->token = t->no;
-    r->visit = t->visit;
-    r->completed_us = pawl_decision_now(d);
+    pawl_record *r = pawl_visit_record(d, k, "note");
     (void)pawl_json_get_text(it.value, "text", &r->text);
     r->has_output = pawl_json_get(it.value, "data", &value);
     if (r->has_output) pawl_buf_adds(&r->output, value);

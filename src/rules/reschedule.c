@@ -38,16 +38,11 @@ static pawl_code work_out(pawl_decision *d, int k, const pawl_node *node,
   return PAWL_OK;
 }
 
-/* The visit goes on: what led there is for the row that ends it to say. */
 static void note(pawl_decision *d, int k, const pawl_letter *l,
                  const pawl_buf *changes) {
-  const pawl_token *t = pawl_tok(d, k);
-  pawl_record *r = pawl_plan_record(&d->plan, "rescheduled", t->node);
+  pawl_record *r = pawl_visit_record(d, k, "rescheduled");
 
-  r->token = t->no;
-  r->visit = t->visit;
-  r->completed_us = pawl_decision_now(d);
-  r->due_us = t->due_us;
+  r->due_us = pawl_tok(d, k)->due_us;
   pawl_buf_adds(&r->text, pawl_buf_str(&l->name));
   pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   pawl_buf_adds(&r->changes, pawl_buf_str(changes));

@@ -143,8 +143,7 @@ void pawl_leave_caught(pawl_decision *d, int k, int to,
                        const pawl_error *err) {
   pawl_buf error = {.alloc = d->plan.alloc};
 
-  pawl_caught_make(d, pawl_tok(d, k), err, &error);
-  pawl_tok(d, k)->failed |= error.failed;
+  pawl_caught_make(d, k, err, &error);
   leave(d, k, to, d->plan.nrecords - 1, pawl_buf_str(&error));
   pawl_buf_deinit(&error);
 }

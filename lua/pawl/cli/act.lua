@@ -2,6 +2,7 @@
 local filters = require "pawl.cli.filters"
 local format = require "pawl.cli.format"
 local many = require "pawl.cli.many"
+local options = require "pawl.cli.options"
 local several = require "pawl.cli.several"
 local store = require "pawl.cli.store"
 local sys = require "pawl.sys"
@@ -92,6 +93,21 @@ function act.asked(opts, more)
   more.by, more.reason = act.user(opts), opts.reason
   more.dry_run, more.request = opts.dry_run, opts.request
   return more
+end
+
+--- The nodes that were named. Without ids they are what the filters look for,
+--- and that is one.
+---@param hint? string
+---@return string[]?
+function act.nodes(opts, ids, hint)
+  local nodes = opts.node
+  if #ids == 0 then
+    if nodes and #nodes > 1 then
+      options.usage("--node with filters names one node", hint)
+    end
+    opts.node = nodes and nodes[1]
+  end
+  return nodes
 end
 
 --- Changes instances, whose ids may be shortened, and says what came of it.

@@ -19,16 +19,12 @@ return {
     { "pawl continue --all --yes", "whatever has halted" },
   },
   run = function(opts, args)
-    local nodes = opts.node
     if #args > 0 and opts.all then
       options.usage("ids, or --all: one of them", nil)
     elseif #args == 0 then -- of what the filters find, that alone
       opts.halted = opts.all or nil
-      if nodes and #nodes > 1 then
-        options.usage("--node with filters names one node", nil)
-      end
-      opts.node = nodes and nodes[1]
     end
+    local nodes = act.nodes(opts, args)
     return act.instance(opts, args, "continue", "let go on",
       { node = nodes, token = opts.token })
   end,

@@ -1,6 +1,5 @@
 --- pawl wake [ID...]
 local act = require "pawl.cli.act"
-local options = require "pawl.cli.options"
 
 return {
   name = "wake", args = "[ID...]", max = math.huge,
@@ -19,14 +18,7 @@ return {
     { "pawl wake 019aa1f2 --node remind", "this timer only" },
   },
   run = function(opts, args)
-    local nodes = opts.node
-    if #args == 0 and nodes then -- those that stand there, and only there
-      if #nodes > 1 then
-        options.usage("--node with filters names one node", "wake the others "
-          .. "by another command")
-      end
-      opts.node = nodes[1]
-    end
+    local nodes = act.nodes(opts, args, "wake the others by another command")
     return act.instance(opts, args, "wake", "woken",
       { nodes = nodes, at = opts.at })
   end,

@@ -4,7 +4,6 @@
 --- While an engine of the kit loads a workflow, each of its handlers is
 --- replaced by one that asks the engine's doubles first. So they may come and
 --- go while instances run.
-local core = require "pawl.core"
 local keys = require "pawl.keys"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
@@ -128,10 +127,7 @@ end
 
 ---- what they do -------------------------------------------------------------
 
-local function copy(value)
-  if type(value) ~= "table" then return value end
-  return core.json_decode((core.json_encode(value)))
-end
+local copy = replay.copy
 
 local function recorded(double, ctx)
   local call = { instance = ctx.id, workflow = ctx.workflow, node = ctx.node,

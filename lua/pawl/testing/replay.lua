@@ -45,10 +45,13 @@ function replay.time(who, time)
     .. "seconds since 1970)"):format(who, tostring(time)), 0)
 end
 
-local function copy(value)
+--- A value of its own, as it was.
+function replay.copy(value)
   if type(value) ~= "table" then return value end
   return core.json_decode((core.json_encode(value)))
 end
+
+local copy = replay.copy
 
 ---- what is told -------------------------------------------------------------
 

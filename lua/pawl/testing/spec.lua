@@ -50,27 +50,12 @@ local call, ID = literal.call, acts.ID
 local INNER <const> = { visit = true, i = true, row = true, begun = true,
   index = true }
 
-local DIGITS <const> =
-  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-local function from_base64(text)
-  local bits, n, out = 0, 0, {}
-  for digit in text:gmatch "[%w+/]" do
-    bits, n = bits << 6 | DIGITS:find(digit, 1, true) - 1, n + 6
-    if n >= 8 then
-      n = n - 8
-      out[#out + 1] = string.char(bits >> n & 255)
-    end
-  end
-  return table.concat(out)
-end
-
 local TYPED <const> = { decimal = true, date = true, binary = true }
 
 --- An attribute as Lua sets it.
 local function attribute(kind, value)
   if not TYPED[kind] then return value end
-  if kind == "binary" then value = from_base64(value) end
+  if kind == "binary" then value = core.unbase64(value) end
   return literal.raw(("pawl.%s %s"):format(kind, literal.text(value)))
 end
 

@@ -1,7 +1,6 @@
 -- Children that come into being together, and what they have to tell.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
-local probe = require "spec.support.probe"
 
 --- A step that starts children as `run` says, then waits for good.
 local function starter(run)
@@ -70,20 +69,7 @@ kit.describe("children that are started together", function(backend)
       local engine, rival, clock, url = kit.pair(backend,
         { leaf(), family(30) }, { shards = 2 })
       local id = assert(engine:start "t.family")
-      local points, met, inside = {}, 0, false
-      for i = 1, 9 do points[i] = "engine.deliver.handed=call@" .. i end
-      probe.fault(table.concat(points, ","), function()
-        if inside then return end
-        inside = true
-        met = met + 1
-        clock:advance(2) -- it looks for what a dead one has left
-        assert(rival:tick(0))
-        inside = false
-      end)
-      assert(engine:run())
-      probe.fault(nil)
-      assert(rival:run())
-      assert.is_true(met > 0)
+      kit.delivered_twice(engine, rival, clock)
       assert.same(numbers(30), assert(engine:get(id)).output)
       assert.same(numbers(30), inputs(engine, id))
       assert.equal(0, kit.count(backend, url, "message"))

@@ -84,7 +84,7 @@ static pawl_code tell_shard(pawl_engine *e, int shard, const request *r,
   if (!ids) return pawl_fail_memory(err);
   for (int k = 0; k < n; k++)
     ids[k] = *pawl_read_breakpoint_leased(&rows, k).instance;
-  const pawl_code rc = post(e, ids, n, "heed", r, pawl_strz("{}"), err);
+  const pawl_code rc = post(e, ids, n, PAWL_HEED, r, pawl_strz("{}"), err);
   pawl_release(&e->alloc, ids, sizeof *ids * (size_t)n);
   return rc;
 }

@@ -246,9 +246,9 @@ struct pawl_engine {
   int64_t counters_kept;   /* rows that were left when they were folded */
   pawl_chore orphans, events, counters, waiters;
   struct pawl_heartbeat *heartbeat; /* NULL: no helper thread was asked for */
-  /* ---- breaks.c: breakpoints, as they were read ---- */
-  struct pawl_break *breaks;
-  int nbreaks, breaks_cap;
+  /* ---- breaks.c: breakpoints, as they were read; world.breaks of them ---- */
+  pawl_buf breaks;     /* rows of breakpoint_list, kept */
+  int *break_refs;     /* of their conditions; -1: it is not loaded */
   int64_t breaks_read; /* how often they had changed then */
   int64_t breaks_due;  /* as a claim has shown since; -1: no more often */
   /* ---- running ---- */

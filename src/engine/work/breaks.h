@@ -3,7 +3,7 @@
  *
  * Every claim shows how often they have changed; where that is another number
  * than the one they were read at, they are read before anything runs. Who holds
- * an instance meanwhile finds a letter in its inbox (rules/decide.h, PAWL_HEED):
+ * an instance meanwhile finds a letter in its inbox (rules/decision.h, PAWL_HEED):
  * he has them read with that, before its next step.
  *
  * Layer    engine/work: above versions.

@@ -1,7 +1,6 @@
 #include "run.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "../../rules/decide.h"
@@ -19,11 +18,6 @@
 #include "trim.h"
 
 #define TURN_US (50 * 1000) /* tokens of one instance take turns that long */
-
-/* The slot that is decided on. */
-static pawl_held *slot(pawl_decision *d) {
-  return (pawl_held *)((char *)d - offsetof(pawl_held, d));
-}
 
 /* ---- what decisions see ---- */
 
@@ -52,7 +46,7 @@ static int is_late(void *ud, const pawl_decision *d) {
 static void stepped(void *ud, const pawl_decision *d, int32_t token,
                     pawl_node *node) {
   pawl_engine *e = ud;
-  const pawl_held *h = slot((pawl_decision *)d);
+  const pawl_held *h = pawl_held_of((pawl_decision *)d);
   int64_t took = h->flight.busy_us;
 
   pawl_spin_step(e, h, token, node->name);
@@ -139,13 +133,13 @@ static void fill_call(pawl_engine *e, pawl_held *h, const pawl_question *q,
 
 static int is_aloft(void *ud, const pawl_decision *d, const pawl_token *t) {
   (void)ud;
-  return pawl_await_is_aloft(slot((pawl_decision *)d), t);
+  return pawl_await_is_aloft(pawl_held_of((pawl_decision *)d), t);
 }
 
 static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
                      int *waits, pawl_error *err) {
   pawl_engine *e = ud;
-  pawl_held *h = slot(d);
+  pawl_held *h = pawl_held_of(d);
   char parent[37];
   pawl_call c;
   pawl_code rc;
@@ -167,6 +161,7 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
 }
 
 void pawl_run_init_world(pawl_engine *e) {
+  e->breaks.alloc = &e->alloc;
   e->breaks_due = -1;
   e->world = (pawl_world){.ud = e,
                           .kinds = pawl_kinds,

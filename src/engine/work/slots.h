@@ -24,6 +24,8 @@
 #ifndef PAWL_ENGINE_WORK_SLOTS_H
 #define PAWL_ENGINE_WORK_SLOTS_H
 
+#include <stddef.h>
+
 #include "../../rules/decision.h"
 #include "../common/engine_struct.h"
 
@@ -135,6 +137,11 @@ typedef struct pawl_step_unit {
 
 /* So many come at once where there is no place, and the same number goes. */
 #define PAWL_CROWD(e) (((e)->config.batch + 3) / 4)
+
+/* The slot that is decided on. */
+static inline pawl_held *pawl_held_of(pawl_decision *d) {
+  return (pawl_held *)((char *)d - offsetof(pawl_held, d));
+}
 
 /* It is to look, and for no less than it was told before. */
 static inline void pawl_held_look(pawl_held *h, pawl_look look) {

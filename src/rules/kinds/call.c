@@ -72,18 +72,16 @@ static void call_done(pawl_decision *d, int k, const pawl_node *node,
                       pawl_str data, const char *status) {
   pawl_str output = {0}, error = {0};
   pawl_error err;
+  const int is_done = !strcmp(status, "completed");
   int to = pawl_node_next(node, status, strlen(status));
 
-  if (to < 0 && !strcmp(status, "completed")) to = pawl_node_next(node, "", 0);
-  if (to < 0) {
+  if (to < 0 && is_done) to = pawl_node_next(node, "", 0);
+  if (to < 0 || !is_done) {
     pawl_said_clear(d->result); /* of whoever failed before */
     pawl_child_error(d, data, status, &err);
-    pawl_fail_token(d, k, &err, 0);
-    return;
   }
-  if (!strcmp(status, "completed"))
-    (void)pawl_json_get(data, "output", &output);
-  if (pawl_output_fits(d, node, output, &err) != PAWL_OK) {
+  if (is_done) (void)pawl_json_get(data, "output", &output);
+  if (to < 0 || pawl_output_fits(d, node, output, &err) != PAWL_OK) {
     pawl_fail_token(d, k, &err, 0);
     return;
   }
@@ -93,20 +91,17 @@ static void call_done(pawl_decision *d, int k, const pawl_node *node,
   pawl_buf_adds(&r->text, pawl_buf_str(&pawl_detail_of(t)->child));
   if (node->nnext > 1 || node->next[0].name[0])
     pawl_buf_addz(&r->transition, status);
-  if (!strcmp(status, "completed")) {
+  if (is_done) {
     pawl_take_output(d, node, r, output);
   } else if (pawl_json_get(data, "error", &error)) {
     pawl_buf_adds(&r->error, error); /* why it takes that way */
   }
   set_child_event(pawl_tok(d, k), data, status, output.at ? output : error);
   d->plan.outcome = "done";
-  if (!strcmp(status, "completed")) {
+  if (is_done)
     pawl_leave(d, k, to);
-    return;
-  }
-  pawl_said_clear(d->result);
-  pawl_child_error(d, data, status, &err);
-  pawl_leave_caught(d, k, to, &err);
+  else
+    pawl_leave_caught(d, k, to, &err);
 }
 
 static int same_child(const pawl_token *t, pawl_str data) {

@@ -135,7 +135,6 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
   t->state = PAWL_TOKEN_WAITING;
   pawl_wait_until(t, pawl_decision_now(d), limit_us);
   pawl_reschedule_listen(d, k, node, &mover);
-  t = pawl_tok(d, k);
   pawl_detail_set(t, PAWL_DETAIL_total, total);
   pawl_detail_set(t, PAWL_DETAIL_next, 0);
   pawl_detail_set(t, PAWL_DETAIL_live, 0);

@@ -1,27 +1,23 @@
 /* Forks: one token for each branch. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "../machine.h"
 
 /* One token for each branch, which go on one after the other. */
 static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
                        pawl_buf *path, pawl_error *err) {
-  char newest[32];
   pawl_buf ways = {.alloc = d->alloc};
   pawl_str from;
 
   (void)to;
   MUST(pawl_tokens_bear(d, node->nnext - 1, err)); /* its own ends */
-  snprintf(newest, sizeof newest, "[%" PRId64 "]", pawl_record_seq(d));
   for (int i = 0; i < node->nnext; i++) {
     const pawl_edge *edge = &node->next[node->order[i]];
     int child = pawl_token_branch(d, k, node->name, edge->name);
     if (child < 0) break;
     from = pawl_buf_str(&pawl_detail_of(pawl_tok(d, k))->from);
-    pawl_detail_put(pawl_tok(d, child), PAWL_DETAIL_from,
-                    from.len ? from /* straight from a join */
-                             : pawl_strz(newest));
+    if (from.len) /* straight from a join */
+      pawl_detail_put(pawl_tok(d, child), PAWL_DETAIL_from, from);
+    else
+      pawl_record_leads(d, child);
     pawl_detail_copy(pawl_tok(d, child), pawl_tok(d, k), PAWL_DETAIL_BIT(out));
   }
   pawl_token_end(d, k, NULL);

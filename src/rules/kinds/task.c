@@ -218,15 +218,10 @@ static void raise_signal(pawl_decision *d, const pawl_node *node, int k,
   pawl_object_end(&o);
 }
 
-/* The visit goes on: what led there is for the row that ends it to say. */
 static void note_put_off(pawl_decision *d, int k, const pawl_letter *l,
                          int64_t due) {
-  const pawl_token *t = pawl_tok(d, k);
-  pawl_record *r = pawl_plan_record(&d->plan, "put_off", t->node);
+  pawl_record *r = pawl_visit_record(d, k, "put_off");
 
-  r->token = t->no;
-  r->visit = t->visit;
-  r->completed_us = pawl_decision_now(d);
   r->due_us = due;
   pawl_buf_adds(&r->by, pawl_buf_str(&l->by));
   if (!due) pawl_buf_addz(&r->text, "at no time");

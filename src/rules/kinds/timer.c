@@ -73,6 +73,20 @@ out:
   return rc;
 }
 
+/* Its handler is asked at the next look. */
+static void ask_again(pawl_decision *d, int k, int64_t since_us) {
+  pawl_token *t = pawl_tok(d, k);
+
+  pawl_reschedule_end(d, k);
+  t->state = PAWL_TOKEN_ACTIVE;
+  t->due_us = 0;
+  t->changed = 1;
+  if (since_us)
+    pawl_detail_set(t, PAWL_DETAIL_since, since_us);
+  else
+    pawl_detail_drop(t, PAWL_DETAIL_since);
+}
+
 /* It is asked for its next time; one whose handler fails is tried again by
  * itself, as any other that is come to. */
 static int stand_again(pawl_decision *d, int k, int64_t fired_us) {
@@ -80,11 +94,7 @@ static int stand_again(pawl_decision *d, int k, int64_t fired_us) {
   pawl_error later;
 
   if (lane < 0) return lane;
-  pawl_reschedule_end(d, k);
-  pawl_token *t = pawl_tok(d, k);
-  t->state = PAWL_TOKEN_ACTIVE;
-  t->due_us = 0;
-  pawl_detail_set(t, PAWL_DETAIL_since, fired_us);
+  ask_again(d, k, fired_us);
   (void)pawl_enter(d, k, NULL, &later);
   return lane;
 }
@@ -107,7 +117,7 @@ static int fired(pawl_decision *d, int k, const pawl_node *node) {
 }
 
 static void fire(pawl_decision *d, int k, const pawl_node *node) {
-  if (node->every_us < 0 && !node->has_every) pawl_stop_waiting(d, k, NULL);
+  if (!pawl_node_repeats(node)) pawl_stop_waiting(d, k, NULL);
   pawl_record *r = pawl_token_record(d, k, "timer");
   const int record = d->plan.nrecords - 1;
 
@@ -117,24 +127,6 @@ static void fire(pawl_decision *d, int k, const pawl_node *node) {
   if (k < 0) return;
   pawl_leave_by(d, k, node->next[0].to, record);
   pawl_trace_wait(d, k, node);
-}
-
-/* Its handler is asked at the next look. */
-static void ask_again(pawl_decision *d, int k, int64_t since_us) {
-  pawl_token *t = pawl_tok(d, k);
-
-  pawl_reschedule_end(d, k);
-  t->state = PAWL_TOKEN_ACTIVE;
-  t->due_us = 0;
-  t->changed = 1;
-  if (since_us)
-    pawl_detail_set(t, PAWL_DETAIL_since, since_us);
-  else
-    pawl_detail_drop(t, PAWL_DETAIL_since);
-}
-
-static int comes_again(const pawl_node *node) {
-  return node->every_us >= 0 || node->has_every;
 }
 
 /* A boundary whose time is counted from when what it is on was come to; of one
@@ -167,7 +159,7 @@ static int has_other_times(pawl_token *t, const pawl_node *was,
  * boundary that begins here has no other it was (boundary.c). */
 static void transfer(pawl_decision *d, int k, const pawl_node *was,
                      const pawl_node *is) {
-  if (was == is || comes_again(was) || comes_again(is)) {
+  if (was == is || pawl_node_repeats(was) || pawl_node_repeats(is)) {
     if (has_other_times(pawl_tok(d, k), was, is))
       count_anew(d, k, is);
     else
