@@ -93,6 +93,8 @@ local MEANT = {
   { "instance_find_end", "id<%?%)", "a page, from the newest on" },
   { "instance_find_end_tenant", "tenant=%? AND id<%?%)", "the same" },
   { "list_tenant", "tenant=%? AND id>%? AND id<%?%)", "a page of a tenant" },
+  { "list_group", "executor_group=%? AND id>%? AND id<%?%)",
+    "a page of a group" },
   { "list_status", "status=%? AND id>%? AND id<%?%)", "a page of a status" },
   { "list_status", "%(shard=%? AND workflow>%?%)", "the next workflow" },
   { "list_status", "workflow %(shard=%?%)", "the first of them" },
@@ -832,6 +834,7 @@ local LISTS <const> = {
     attributes = [=['[{"name":"r","ranges":[["sz","sz~"]]}]']=] } },
   workflow = { "list_status", { workflow = "'t.one'" } },
   tenant = { "list_tenant", { tenant = "'x'" } },
+  group = { "list_group", { executor_group = "'x'" } },
   correlation = { "list_found", { correlation = "'x'" } },
   key = { "list_found", { key = "'x1'" } },
   business_key = { "list_found", { business_from = "'x'",
@@ -862,7 +865,6 @@ local LISTS <const> = {
   -- compared beside: the walk ends with those of the statuses that are asked
   -- for, however many there are of others
   version = { "list_status", { version = "2" } },
-  group = { "list_status", { executor_group = "'night'" } },
   node = { "list_status", { node = "'n'" } },
   message = { "list_status", { error = [['{"code":"no"']],
     message = [[',"message":"no"']] } },
@@ -873,8 +875,8 @@ local LISTS <const> = {
 
 -- Of whom no index tells, as a column changes with each commit or few ask for
 -- it: those that the walk compares one by one.
-local BESIDE <const> = { "version", "group", "node", "message", "started",
-  "updated", "completed" }
+local BESIDE <const> = { "version", "node", "message", "started", "updated",
+  "completed" }
 
 -- What very many have, and nobody asks for.
 local BY_BOB <const> = [[{"reason":null,"by":"bob","source":"",]]

@@ -39,6 +39,7 @@ local MEANT = {
     "prefixes that are suspended: a few" },
   { "list_told", "instance_cancelled by .*id >", "a page of what one has "
     .. "cancelled" },
+  { "list_group", "instance_group by .*id >", "a page of a group" },
   { "list_told", "instance_undone by .*id >", "a page of what was undone" },
   { "list_found", "attribute_value by .*>=.*<", "what is in a range" },
   { "list_found", "failure_code by .*workflow >", "one entry for each "

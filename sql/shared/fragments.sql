@@ -239,6 +239,13 @@ select {{listed}} from pawl.instance t
    and t.id > @low and t.id < @high and {{2}} and {{is_asked}}
  order by t.id {{1}} limit @max
 
+-- fragment: group_walk
+select {{listed}} from pawl.instance t
+ where t.shard = s.shard and t.executor_group = @executor_group
+   and t.executor_group <> 'default'
+   and t.id > @low and t.id < @high and {{2}} and {{is_asked}}
+ order by t.id {{1}} limit @max
+
 -- fragment: deleted_walk
 select {{listed}}
   from pawl.instance t

@@ -38,6 +38,15 @@ select i.* {{from_each}} (
   union all
   select * from ({{tenant_walk asc; @up}}) newer) i;
 
+-- name: list_group
+-- args: @shard smallint[], @{{asked}}, @{{page}}
+-- rows: like list_tenant
+-- Those of one group, which has a name of its own.
+select i.* {{from_each}} (
+  select * from ({{group_walk desc; not @up}}) older
+  union all
+  select * from ({{group_walk asc; @up}}) newer) i;
+
 -- name: list_deleted
 -- args: @shard smallint[], @{{asked}}, @{{page}}
 -- rows: like list_tenant

@@ -55,7 +55,7 @@ static void *allocate(void *ud, void *ptr, size_t osize, size_t nsize) {
 /* What is out of range is brought back into it: a worker that starts is worth
  * more than one that argues about its batch. */
 static void defaults(pawl_config *c) {
-  if (!c->group || !c->group[0]) c->group = "default";
+  if (!c->group || !c->group[0]) c->group = PAWL_DEFAULT_GROUP;
   if (!c->prefixes) c->prefixes = "";
   if (!c->tenant) c->tenant = "";
   if (!c->retain) c->retain = "";

@@ -303,6 +303,9 @@ create index instance_correlation on pawl.instance (shard, correlation, id)
   where correlation is not null;
 create index instance_tenant on pawl.instance (shard, tenant, id)
   where tenant is not null;
+-- Most are served by whoever names no group, which is called so.
+create index instance_group on pawl.instance (shard, executor_group, id)
+  where executor_group <> 'default';
 create index instance_parent on pawl.instance (shard, parent, id)
   where parent is not null;
 create index instance_root on pawl.instance (shard, root, id)

@@ -306,11 +306,16 @@ static int may_be_at(const pawl_counter_read_row *row, const pawl_filter *f) {
          pawl_str_eq(row->node, pawl_buf_str(&f->node));
 }
 
+int pawl_filter_is_grouped(const pawl_filter *f) {
+  return f->group.len > 0 &&
+         !pawl_str_eqz(pawl_buf_str(&f->group), PAWL_DEFAULT_GROUP);
+}
+
 /* Is it found by what very many may have, beside a status? */
 static int may_be_few(const pawl_filter *f) {
-  return (f->attributes.at || f->tenant.len) && !f->deleted && !f->archived &&
-         !pawl_filter_found_by(f) && !pawl_filter_time_by(f) &&
-         pawl_filter_stored(f) != stored_of(ALL);
+  return (f->attributes.at || f->tenant.len || pawl_filter_is_grouped(f)) &&
+         !f->deleted && !f->archived && !pawl_filter_found_by(f) &&
+         !pawl_filter_time_by(f) && pawl_filter_stored(f) != stored_of(ALL);
 }
 
 /* Is it compared with all of its statuses, though counters tell of it? */

@@ -98,6 +98,8 @@ unsigned pawl_filter_stored(const pawl_filter *f);
 void pawl_filter_leave_out(pawl_filter *f, unsigned statuses);
 /* Created alone: 0; running alone: 1; else PAWL_NULL. */
 int64_t pawl_filter_begun(const pawl_filter *f);
+/* Is a group asked for that has a name, by which it is found? */
+int pawl_filter_is_grouped(const pawl_filter *f);
 /* Which word it is found by; NULL: none. */
 const char *pawl_filter_found_by(const pawl_filter *f);
 /* The same by the agenda, or by deadlines, and the rows that are read: before

@@ -5,8 +5,8 @@
  *   deleted                        their index           a page, in order
  *   key, parent, correlation,      its index             all that have it
  *   root, business_key
- *   attributes or tenant beside    status and workflow   a page, in order
- *   statuses that few have
+ *   attributes, tenant or group    status and workflow   a page, in order
+ *   beside statuses that few have
  *   attributes                     what one equals       a page, in order
  *                                  else its ranges       all that are in them
  *   error_code                     failures              all that have it
@@ -14,6 +14,7 @@
  *   leased, due                    the agenda            all that are due
  *   deadline                       deadlines             all that are before it
  *   tenant                         the tenant's          a page, in order
+ *   group, not that of most        the group's           a page, in order
  *   anything else                  status and workflow   a page, in order
  *
  * The first in that order is sent as it stands; all that was given is compared
@@ -144,6 +145,7 @@ static pawl_code send_list(pawl_engine *e, const pawl_filter *f,
                                                    : pawl_filter_time_by(f);
   const int equal = c->equals.len > 0;
   const int tenant = f->tenant.len && !f->few;
+  const int group = pawl_filter_is_grouped(f) && !f->few;
 
   if (f->archived) return send_archived(e, f, rows, err);
   if (is_told(f)) return send_told(e, f, rows, err);
@@ -151,6 +153,7 @@ static pawl_code send_list(pawl_engine *e, const pawl_filter *f,
                             : equal    ? PAWL_STMT_list_attribute
                             : by       ? PAWL_STMT_list_found
                             : tenant   ? PAWL_STMT_list_tenant
+                            : group    ? PAWL_STMT_list_group
                                        : PAWL_STMT_list_status);
   for (int s = 0; s < e->nshards; s++)
     if (f->deleted)
@@ -168,6 +171,8 @@ static pawl_code send_list(pawl_engine *e, const pawl_filter *f,
           .until = pawl_filter_time_until(e, f), ASKED(f));
     else if (tenant)
       PAWL_PUT(&e->args, list_tenant, .shard = s, ASKED(f));
+    else if (group)
+      PAWL_PUT(&e->args, list_group, .shard = s, ASKED(f));
     else
       put_statuses(e, f, s);
   return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);

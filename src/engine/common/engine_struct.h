@@ -26,6 +26,7 @@
 #include "trust.h"
 
 #define PAWL_MAX_BATCH 1024
+#define PAWL_DEFAULT_GROUP "default" /* so does the index instance_group say */
 #define PAWL_MAX_LEASE_US (3600 * PAWL_SECOND) /* leases end within this */
 #define PAWL_LOST_CLAIMS 16
 #define PAWL_COUNTED_US (15 * 60 * PAWL_SECOND) /* counters have minutes */
