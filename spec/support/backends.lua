@@ -201,22 +201,28 @@ local function postgres(server)
   -- `empty` ones nothing.
   local ready, empty, is_plain = {}, {}, {}
 
-  local function new_url()
-    local database = table.remove(empty)
-    if not database then
-      made = made + 1
-      database = prefix .. "_" .. made
-      psql("postgres", "--command=create database " .. database)
-    end
-    return "postgres:" .. conninfo(database)
+  local function create(template)
+    made = made + 1
+    local database = prefix .. "_" .. made
+    psql("postgres", "--command=create database " .. database
+      .. (template and " template " .. template or ""))
+    return database
   end
-  self.url = new_url
 
-  --- A store of the default kind, if one lies about.
+  function self.url()
+    return "postgres:" .. conninfo(table.remove(empty) or create())
+  end
+
+  -- On the server that ./dev test starts: what it has made to be copied.
+  local template = server == os.getenv "PAWL_TEST_PG"
+    and os.getenv "PAWL_TEST_PG_READY"
+
+  --- A store of the default kind, if one lies about or can be copied.
   function self.ready_url(options)
     if options.shards or options.create ~= nil then return nil end
-    local database = table.remove(ready)
-    local url = database and "postgres:" .. conninfo(database) or new_url()
+    local database = table.remove(ready) or not template and table.remove(empty)
+      or create(template)
+    local url = "postgres:" .. conninfo(database)
     is_plain[url] = true
     return url
   end
