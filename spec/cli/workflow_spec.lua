@@ -46,6 +46,16 @@ return flow:finish "z"
       assert.matches("input%s+{ n: integer > 0 }\n", shown)
       assert.matches("variables%s+{ sum: number }\n", shown)
       assert.matches("accepts%s+w: { sum: number }\n", shown)
+      local help = here:pawl("start", "t.typed", "--help", env)
+      assert.equal(0, help.code)
+      assert.equal(here:pawl("start", "--help").out .. "\nInput of t.typed, "
+        .. "version 1\n  n                         integer > 0\n", help.out)
+      for _, other in ipairs { { "start", "t.none", "--help", env },
+        { "start", "t.typed", "--help", "--store", "none.db" },
+        { "start", "t.typed", "--help", "--store", "postgres:host=/none" } } do
+        assert.equal(here:pawl("start", "--help").out,
+          here:pawl(table.unpack(other)).out)
+      end
       local ran = here:pawl("start", "t.typed", "-i", '{"n":0}', env)
       assert.equal(1, ran.code)
       assert.matches('value: workflow "t.typed": input.n: expected integer > 0,'

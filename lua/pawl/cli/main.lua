@@ -73,6 +73,9 @@ local function dispatch(argv, is_mute)
   if is_mute then check_output(command, opts) end
   if opts.help then
     term.lines(options.help(command))
+    -- what the store has to say comes behind, where there is one that can
+    local ok, more = pcall(command.more_help or function() end, opts, args)
+    if ok and more then term.lines("\n" .. more) end
     return 0
   end
   if not opts.json then words.clock = format.time end

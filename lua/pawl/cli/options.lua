@@ -33,6 +33,8 @@ local options = {}
 ---@field max? integer
 ---@field summary string     one line
 ---@field about string       paragraphs that teach
+---@field more_help? fun(opts: table, args: string[]): string?  behind its help;
+---                          what it raises is not told
 ---@field options pawl.cli.Option[]
 ---@field examples string[][]  { command line, what it does }
 ---@field run fun(opts: table, args: string[]): integer?

@@ -7,6 +7,7 @@ local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
+local words = require "pawl.words"
 
 --- name=value: a value that reads as a number or a boolean is one, anything
 --- else is text; name:=text keeps text that looks like a number.
@@ -47,6 +48,26 @@ local function declared(engine, code, version)
   local flow = engine.workflows:get(code, version)
   local input = flow and flow.graph.input
   return input and core.json_encode(input)
+end
+
+--- Of one that is in the store: its input, a line for each member.
+local function more_help(opts, args)
+  if not args[1] then return nil end
+  local engine <close> = store.look(opts)
+  local flow = engine.workflows:get(args[1], opts.version)
+  local input = flow and flow.graph.input
+  if not input then return nil end
+  local lines = {}
+  if type(input) ~= "table" or input[1] then
+    lines[1] = "  " .. words.types(input)
+  else
+    for name, types in pairs(input) do
+      lines[#lines + 1] = ("  %-24s  %s"):format(name, words.types(types))
+    end
+    table.sort(lines)
+  end
+  return ("Input of %s, version %d\n%s"):format(flow.workflow, flow.version,
+    table.concat(lines, "\n"))
 end
 
 --- Raises what the engine says of one that it has loaded itself.
@@ -324,7 +345,7 @@ return {
     .. "workers, whatever dies next. A workflow that no worker has loaded "
     .. "yet is run once one has; the command warns of it. A store that is "
     .. "not there yet is made. An input that is not what the workflow declares "
-    .. "is refused; `pawl workflow show CODE` shows that.\n\n"
+    .. "is refused; `pawl start CODE --help` shows that behind this text.\n\n"
     .. "With --key the start may be repeated safely: the second one prints "
     .. "the first one's id. With --reuse ended a key may begin again when "
     .. "its instance has ended; with --on-existing replace the one that is "
@@ -354,5 +375,5 @@ return {
       "and have its answer" },
     { "pawl start order.fulfil --many orders.jsonl", "one a line" },
   },
-  run = run,
+  run = run, more_help = more_help,
 }
