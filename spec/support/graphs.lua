@@ -16,7 +16,8 @@
 --- asked to agree with.
 local Random = require "pawl.testing.random"
 
-local graphs = {}
+-- GROUP: of executors that some children are given to.
+local graphs = { GROUP = "night" }
 
 ---@class spec.Way
 ---@field name string
@@ -47,6 +48,7 @@ local graphs = {}
 ---@field seed integer
 ---@field flows spec.DrawnFlow[]
 ---@field story table[]
+---@field starts table      options that the main instance is started with
 ---@field is_wild boolean?  its graph was changed at random and may not end
 
 ---- drawing -----------------------------------------------------------------
@@ -154,6 +156,7 @@ local function draw_step(pen, to)
   end
   if random:chance(15) then node.emits = true end
   if random:chance(20) then node.into = true end
+  node.reads = random:chance(40) or nil -- settle_reads
   if pen.nflows > 1 and random:chance(5) then
     node.starts = random:between(2, pen.nflows)
     node.parent_end = random:pick { "cancel", "leave" }
@@ -227,6 +230,7 @@ local function draw_wait(pen, to)
     key = random:weighted { order = 4, handler = 1, none = 2, token = 1 },
     match = random:chance(20) or nil, into = random:chance(30) or nil })
   node.takes_one = node.key ~= "none" and random:chance(25) or nil
+  node.typed = random:chance(30) or nil
   draw_limit(pen, node, to, "received")
   draw_undo(pen, node)
   draw_beside(pen, node, to)
@@ -239,7 +243,7 @@ local function draw_task(pen, to)
   local random = pen.random
   local node = add(pen, "task", { into = random:chance(30) or nil,
     prepare = random:chance(20) or nil, signal = random:chance(20) or nil,
-    assignee = random:chance(20) or nil })
+    assignee = random:chance(20) or nil, typed = random:chance(30) or nil })
   if random:chance(50) then
     node.ways = single(to)
   else
@@ -314,6 +318,7 @@ local function draw_call(pen, to)
     ways = single(to), into = random:chance(30) or nil,
     input = random:chance(30) and "handler" or nil,
     parent_end = random:pick { "cancel", "leave" },
+    group = random:chance(15) and graphs.GROUP or nil,
     priority = random:chance(20) and random:between(-3, 3) or nil })
   if random:chance(50) then
     node.ways = { { name = "completed", to = to },
@@ -346,6 +351,7 @@ local function draw_each(pen, to)
   if pen.nflows > 1 and random:chance(40) then
     node.flow = random:between(2, pen.nflows)
     node.parent_end = random:pick { "cancel", "leave" }
+    node.group = random:chance(15) and graphs.GROUP or nil
     node.priority = random:chance(20) and random:between(-3, 3) or nil
   else
     local outer = pen.in_each
@@ -411,6 +417,17 @@ function draw_chain(pen, to, most)
   return to
 end
 
+--- Whose outputs they look for, when all nodes are drawn.
+local function settle_reads(flow, random)
+  local able = {}
+  for _, node in ipairs(flow.nodes) do
+    if node.kind == "step" then able[#able + 1] = node.name end
+  end
+  for _, node in ipairs(flow.nodes) do
+    node.reads = node.reads and random:pick(able)
+  end
+end
+
 --- What they undo, when all nodes are drawn.
 local function settle_undos(flow, random)
   local able, forks = {}, {}
@@ -439,7 +456,9 @@ local function draw_flow(random, size, nflows)
     pen.left = 3
     flow.options.on_cancel = draw_chain(pen, done, 2)
   end
+  settle_reads(flow, random)
   settle_undos(flow, random)
+  flow.options.typed = random:chance(35) or nil
   if random:chance(10) then flow.options.compensate = false end
   if random:chance(10) then flow.options.deadline = 100000 end
   if random:chance(20) then flow.options.cancel_on = true end
@@ -449,7 +468,7 @@ end
 -- What happens meanwhile; play.lua knows how.
 local TROUBLES = { switch = 5, overtake = 9, lose = 5, reopen = 3, early = 6,
   again = 4, suspend = 3, wake = 2, jump = 3, cancel = 2, crowd = 6,
-  away = 5, stop = 5, step = 3 }
+  away = 5, stop = 5, step = 3, misfit = 4 }
 
 ---@param random pawl.Random
 ---@return table[]
@@ -466,11 +485,12 @@ local function draw_story(random)
   return story
 end
 
---- Its history is trimmed: then nothing of it can be undone.
+--- Its history is trimmed: then nothing of it can be undone, nor looked for.
 local function keep_short(flow)
   flow.options.keep_history = 100
   for _, node in ipairs(flow.nodes) do
     node.undo, node.undo_fails, node.undo_awaits = nil, nil, nil
+    node.reads = nil
   end
   graphs.prune(flow)
 end
@@ -485,7 +505,10 @@ function graphs.draw(seed)
   if seed % 3 == 0 then
     for _, flow in ipairs(flows) do keep_short(flow) end
   end
-  return { seed = seed, flows = flows, story = draw_story(random) }
+  return { seed = seed, flows = flows, story = draw_story(random), starts = {
+    deadline = random:chance(15) and 200000 or nil,
+    max_bytes = random:chance(20) and 500000 or nil,
+    group = random:chance(15) and graphs.GROUP or nil } }
 end
 
 ---- going through a flow ----------------------------------------------------
@@ -598,6 +621,11 @@ function render.step(node, code)
     put("    ctx.vars.token_%s = ctx.callback(%q)", node.token.at,
       node.token.event)
   end
+  if node.reads then
+    put("    local given = ctx.output[%q]\n    if given then\n"
+      .. "      ctx.vars.saw_%s = given.n\n    end", node.reads,
+      node.name)
+  end
   put("    if ctx.error and ctx.error.node then\n"
     .. "      ctx.vars.caught_%s = ctx.error.node\n    end", node.name)
   if node.tells then
@@ -617,8 +645,8 @@ function render.step(node, code)
       node.item_fails)
   end
   -- where only one way leads on
-  put("    return %s{ index = ctx.token.data.index }",
-    node.into and "" or "nil, ")
+  put("    return %s{ index = ctx.token.data.index, n = ctx.vars.%s }",
+    node.into and "" or "nil, ", node.name)
   return {
     run = lines("function(ctx)", table.concat(body, "\n"), "  end"),
     -- half of them are tried again though their error has a route
@@ -682,6 +710,7 @@ function render.wait(node)
     into = node.into and q("got_" .. node.name),
     reschedule = node.timeout and reschedule(node),
     take = node.takes_one and node.key ~= "none" and q "one",
+    accepts = node.typed and '{ n = "integer" }',
     answer = node.into and "function(event, ctx)\n"
       .. '    if event.data.n % 7 == 6 then error { code = "not_now" } end\n'
       .. "    return ctx.node\n  end",
@@ -693,6 +722,7 @@ function render.task(node)
     title = q("do " .. node.name), due = node.due and duration(node, node.due),
     signal = node.signal and q "seen",
     assignee = node.assignee and q "ann",
+    accepts = node.typed and '{ by = "string" }',
     prepare = node.prepare
       and 'function(ctx) return { description = ctx.id } end',
     escalate = node.escalate and '{ role = "boss", priority = "urgent" }',
@@ -724,6 +754,7 @@ function render.call(node, code)
   return {
     workflow = q(code(node.flow)),
     parent_end = node.parent_end and q(node.parent_end),
+    group = node.group and q(node.group),
     priority = node.priority and ("%d"):format(node.priority),
     input = "function(ctx) return { order = ctx.input.order } end",
     into = node.into and q("got_" .. node.name),
@@ -739,6 +770,7 @@ function render.each(node, code)
     branch = node.branch and q(node.branch),
     workflow = node.flow and q(code(node.flow)),
     parent_end = node.parent_end and q(node.parent_end),
+    group = node.group and q(node.group),
     priority = node.priority and ("%d"):format(node.priority),
     window = ("%d"):format(node.window),
     on_failure = node.on_failure and q(node.on_failure),
@@ -841,6 +873,11 @@ function graphs.text(case, i, prefix)
   end
   if flow.options.deadline then
     options[#options + 1] = ("deadline = %d"):format(flow.options.deadline)
+  end
+  if flow.options.typed then
+    options[#options + 1] = 'input = { order = "string", ["item?"] = '
+      .. '"integer > 0" }, variables = { ["undone?"] = "string", '
+      .. '["*"] = "any" }'
   end
   if flow.options.on_cancel then
     options[#options + 1] = ("on_cancel = %q"):format(flow.options.on_cancel)

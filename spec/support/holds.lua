@@ -745,6 +745,44 @@ local function check_into(one, nodes)
   end
 end
 
+--- What handlers have found by `ctx.output` some row of that node has.
+local function check_reads(one, flow)
+  local given_by = {}
+  for _, row in ipairs(one.history) do
+    local output = given(row.output)
+    if row.node and type(output) == "table" then
+      local list = given_by[row.node] or {}
+      given_by[row.node] = list
+      list[given(output.n) or 0] = true
+    end
+  end
+  local variables = given(one.data.variables) or {}
+  for _, node in ipairs(flow.nodes) do
+    local saw = node.reads and variables["saw_" .. node.name]
+    if saw and not (given_by[node.reads] or {})[saw] then
+      broken("an output that was found was given", "%s of %s saw %s of %s",
+        node.name, short(one.id), tostring(saw), node.reads)
+    end
+  end
+end
+
+--- A typed wait has taken nothing but what it accepts.
+local function check_accepted(one, nodes)
+  for _, row in ipairs(one.history) do
+    local data = given(row.output)
+    if row.type == "received" and nodes[row.node] and nodes[row.node].typed
+      and not (type(data) == "table" and math.type(data.n) == "integer") then
+      broken("a wait takes what it accepts", "row %d of %s: %s", row.seq,
+        short(one.id), pawl.json.encode(data))
+    end
+    if row.type == "task" and nodes[row.node] and nodes[row.node].typed
+      and type(data) == "table" and math.type(data.by) then
+      broken("a task takes what it accepts", "row %d of %s: %s", row.seq,
+        short(one.id), pawl.json.encode(data))
+    end
+  end
+end
+
 --- What handlers were told: of errors those that their record has, and of
 --- progress their own visit's.
 local function check_told(one)
@@ -787,6 +825,8 @@ function holds.ended(stage)
     check_each(stage, one, nodes)
     check_into(one, nodes)
     check_told(one)
+    check_reads(one, stage.case.flows[listed.flow])
+    check_accepted(one, nodes)
     check_undone(one, nodes, stage.case.flows[listed.flow])
   end
   check_store(stage)

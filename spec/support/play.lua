@@ -19,6 +19,7 @@
 ---   stop      a breakpoint at one of the nodes, which may hold all, some or
 ---             fail; the last one is removed by every fourth
 ---   step      one that has halted somewhere runs a node
+---   misfit    events whose data is not what typed waits accept
 ---   suspend, wake, cancel, jump (of the clock)
 local Random = require "pawl.testing.random"
 local graphs = require "spec.support.graphs"
@@ -51,8 +52,11 @@ Stage.__index = Stage
 
 ---- the store ---------------------------------------------------------------
 
+local NIGHT <const> = 3 -- the engine that serves graphs.GROUP
+
 local function options(self, i)
   return {
+    group = i == NIGHT and graphs.GROUP or nil,
     clock = self.clock, lease = LEASE, recoveries = 1000000,
     trace = function(t) self:traced(i, t) end,
   }
@@ -87,6 +91,7 @@ function Stage.new(backend)
   probe.shorten(holds.KEPT) -- of those that have `keep_history`
   open(self, 1)
   open(self, 2)
+  open(self, NIGHT)
   return self
 end
 
@@ -190,9 +195,10 @@ function Stage:try(method, ...)
 end
 
 --- Sends an event in one of the ways there are.
-function Stage:send(name, how, id)
+---@param n? number  other data than how many were sent
+function Stage:send(name, how, id, n)
   self.sent = self.sent + 1
-  local signal = { name = name, data = { n = self.sent },
+  local signal = { name = name, data = { n = n or self.sent },
     id = ("%s-%d"):format(self.prefix, self.sent) }
   if how ~= "instance" then signal.key = self.prefix end
   if how ~= "key" then signal.instance = id end
@@ -216,6 +222,9 @@ local function help_wait(self, id, node)
   end
   local how = node.key == "none" and "instance"
     or self.random:pick { "instance", "key", "both" }
+  if node.typed and self.random:chance(40) then
+    self:send(node.event, how, id, 0.5)
+  end
   self:send(node.event, how, id)
 end
 
@@ -227,6 +236,15 @@ local function outcome(self, node)
     if OUTCOMES[one.name] then names[#names + 1] = one.name end
   end
   return #names > 0 and self.random:pick(names) or nil
+end
+
+--- Another output than it accepts.
+local function refuse_untyped(self, task, node)
+  local ok, err = self:ask("tasks:complete", task.id, { by = "ann",
+    role = "boss", take = outcome(self, node), output = { by = 1 } })
+  if ok or err.code ~= "value" and not LATE[err.code] then
+    error({ what = "a task takes what it accepts", text = tostring(err) }, 0)
+  end
 end
 
 --- Completed by one person while another tries the same.
@@ -243,6 +261,7 @@ local function help_task(self, id, node, token)
         ok = self:try("tasks:fail", task.id, { by = "ann", role = "boss",
           error = "no" })
       else
+        if node.typed then refuse_untyped(self, task, node) end
         ok = self:try("tasks:complete", task.id, { by = "ann", role = "boss",
           take = outcome(self, node), output = { by = "ann" } })
       end
@@ -331,6 +350,12 @@ function trouble.early(self, one)
   self:send(events[one.n % 4 + 1], how[one.n % 3 + 1], self.main)
 end
 
+function trouble.misfit(self, one)
+  local events = { "pay.card", "pay.cash", "sent", "seen" }
+  local how = { "instance", "key", "both" }
+  self:send(events[one.n % 4 + 1], how[one.n % 3 + 1], self.main, 0.5)
+end
+
 function trouble.again(self)
   if self.last_signal then self:try("signal", self.last_signal) end
 end
@@ -410,7 +435,9 @@ end
 
 --- A handler begins.
 function Stage:traced(i, t)
-  if t.outcome or not self.overtakes or i ~= self.now then return end
+  if t.outcome or not self.overtakes or i ~= self.now or i == NIGHT then
+    return
+  end
   local flow = self.flow_of[t.workflow]
   local node = flow and self.nodes[flow][t.node]
   if not node or node.transactional then return end
@@ -438,6 +465,12 @@ end
 local function work(self)
   local budget = self.random:chance(40) and 0 or 1
   local stats = self:must("tick", budget)
+  local now = self.now
+  self.now = NIGHT
+  for name, n in pairs(self:must("tick", budget)) do
+    if math.type(n) == "integer" then stats[name] = (stats[name] or 0) + n end
+  end
+  self.now = now
   if stats.claimed > 0 or stats.held > stats.waiting
     or stats.committed > 0 then
     self.idle = 0
@@ -488,6 +521,22 @@ local function go_on(self)
   end
 end
 
+--- Nothing begins with what is not declared.
+local function refuse_input(self)
+  local code = graphs.code(self.prefix, 1)
+  for _, input in ipairs { { order = 7 }, { order = "x", item = 0 },
+    { order = "x", other = 1 } } do
+    local id, err = self:ask("start", code, input)
+    if id or err.code ~= "value" then
+      error({ what = "an input is as it is declared",
+        text = tostring(id or err) }, 0)
+    end
+  end
+  if #self:must("list", { workflow = code }) > 0 then
+    error({ what = "what is refused leaves nothing", text = code }, 0)
+  end
+end
+
 local function start(self, case)
   self.case = case
   self.played = self.played + 1
@@ -510,8 +559,9 @@ local function start(self, case)
       end
     end
   end
+  if case.flows[1].options.typed then refuse_input(self) end
   self.main = self:must("start", graphs.code(self.prefix, 1),
-    { order = self.prefix })
+    { order = self.prefix }, case.starts)
 end
 
 --- Every third case goes in the end: into the archive, where it is read as
