@@ -141,6 +141,7 @@ declare t record; plain boolean;
 begin
   select to_regclass('pawl.migration') is not null
      and (select value = '1' from pawl.meta where key = 'shards')
+     and (select length(value) >= 64 from pawl.secret)
      and not exists (select from pg_class c join pg_namespace n
                        on n.oid = c.relnamespace
                       where n.nspname not in ('pawl', 'pg_catalog',
