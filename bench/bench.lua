@@ -3,7 +3,7 @@
 --- whatever else the machine does hits both. See docs/performance.md.
 ---
 ---   ./dev bench [--quick] [--json] [--baseline FILE] [--save] [--record]
----               [--beside] [--frame] [--trust] [--counts]
+---               [--beside] [--frame] [--trust] [--kit] [--counts]
 ---               [sqlite | postgres]
 ---
 ---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7,
@@ -18,6 +18,7 @@
 ---                   alone
 ---   trust.lua       a step of a trusted, a limited and an isolated workflow;
 ---                   with --trust alone
+---   kit.lua         specs by pawl.testing, an engine each; with --kit alone
 ---   counts.lua      allocations, instructions, what a small change writes;
 ---                   with --counts alone, of a step of W1 and of W2
 ---   targets.lua     what is aimed at
@@ -46,6 +47,7 @@ local beside = require "beside"
 local counts = require "counts"
 local depth = require "depth"
 local frame = require "frame"
+local kit = require "kit"
 local latency = require "latency"
 local machine = require "machine"
 local memory = require "memory"
@@ -65,6 +67,7 @@ local trust = require "trust"
 --- record: finished ones in the record, whose tenth waits beside;
 --- live, frames: instances and frames of that; paced: sixty a second.
 --- trust: instances of each drain, so many times (trust_rounds).
+--- specs: of a round.
 --- beside: instances of W1 in each turn beside what works on that, so many
 --- seconds at most (patience); rate: events a second that are relayed.
 local SIZES = {
@@ -74,19 +77,19 @@ local SIZES = {
     probe = { 128, 384 }, changes = 40,
     record = 1000000, beside = 2000, patience = 270, rate = 400,
     live = 10000, frames = 3600, paced = true, trust = 500,
-    trust_rounds = 15 },
+    trust_rounds = 15, specs = 1000 },
   quick = { rounds = 3, five = 2000, one = 4000, raw = 10000, starts = 1000,
     bulk = 10000, items = 2000, events = 2000, waiting = 4000, latency = 20,
     cold = 20, finished = 100000, timers = 10000, depth = 5, asleep = 100000,
     probe = { 64, 192 }, changes = 20,
     record = 100000, beside = 500, patience = 150, rate = 200,
     live = 10000, frames = 1200, paced = true, trust = 300,
-    trust_rounds = 9 },
+    trust_rounds = 9, specs = 1000 },
   tiny = { rounds = 1, five = 20, one = 20, raw = 640, starts = 5, bulk = 20,
     items = 20, events = 20, waiting = 4, latency = 2, cold = 1, finished = 50,
     timers = 5, depth = 1, asleep = 50, probe = { 4, 8 }, changes = 2,
     record = 100, beside = 20, patience = 60, rate = 200,
-    live = 40, frames = 20, trust = 4, trust_rounds = 1 },
+    live = 40, frames = 20, trust = 4, trust_rounds = 1, specs = 5 },
 }
 
 --- Those that take turns, in this order.
@@ -135,6 +138,7 @@ local ALONE = {
   { "beside", beside.measure, "beside who prunes and relays, a record of %d" },
   { "frame", frame.measure, "frames" },
   { "trust", trust.measure, "levels of trust" },
+  { "kit", kit.measure, "specs" },
 }
 
 --- Of these what is asked for, or else all.
@@ -192,8 +196,8 @@ end
 
 local function usage(problem)
   say("bench: %s\nusage: bench [--quick] [--json] [--baseline FILE] [--save] "
-    .. "[--record]\n             [--beside] [--frame] [--trust] [--counts] "
-    .. "[sqlite | postgres]",
+    .. "[--record]\n             [--beside] [--frame] [--trust] [--kit] "
+    .. "[--counts] [sqlite | postgres]",
     problem)
   os.exit(2)
 end

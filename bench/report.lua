@@ -195,6 +195,11 @@ local function beside_lines(found, lines)
     found.relayed.events, found.relayed.seconds, number(found.relayed.rate))
 end
 
+local function kit_lines(k, lines)
+  lines[#lines + 1] = ("  kit: a spec %.1f ms, of which processor %.1f, "
+    .. "%d in each round"):format(k.ms, k.cpu_ms, k.specs)
+end
+
 local function store_lines(name, measures, lines)
   lines[#lines + 1] = name
   for _, title in ipairs(TITLES) do
@@ -220,6 +225,7 @@ local function store_lines(name, measures, lines)
   if measures.beside then beside_lines(measures.beside, lines) end
   if measures.record then record_lines(measures.record, lines) end
   if measures.trust then trust_lines(measures.trust, lines) end
+  if measures.kit then kit_lines(measures.kit, lines) end
 end
 
 --- Microseconds of a tick, and the share that was late by a millisecond.

@@ -49,6 +49,7 @@ targets.list = {
   { figure = "frame.file.grouped.bytes_per_step", most = 1024 },
   { figure = "frame.file.grouped.idle_us", most = 5 },
   { figure = "sqlite.trust.isolated_ratio", most = 3 },
+  { figure = "sqlite.kit.ms", most = 5 },
   { figure = "postgres.wal_bytes_small_change", most = 8192 },
   { figure = "postgres.W1.wal_bytes_per_step", most = 900 },
   { figure = "postgres.W2.wal_bytes_per_step", most = 1800 },

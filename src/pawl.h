@@ -497,6 +497,11 @@ typedef struct pawl_config {
   int32_t reserved;      /* not looked at: no field is named here later */
   pawl_commit_fn commit; /* nobody is asked */
   void *commit_ud;
+  const void *copy; /* what pawl_backup_bytes gave, of `copy_size` bytes: a
+                       store in memory begins with that, as if it had been
+                       restored, and has its shards. Borrowed for the call;
+                       with another store PAWL_INVALID; empty */
+  size_t copy_size;
 } pawl_config;
 #ifdef __cplusplus
 /* So that no compiler misses the other fields. */

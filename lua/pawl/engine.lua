@@ -152,6 +152,7 @@ local open_shape = {
   stored_code = option.choice("stored_code", "any", "own"),
   unknown = option.choice("unknown", "defer", "fail"),
   state = option.choice("state", "host", "private"),
+  copy = { "string" },
 }
 
 ---@param url? string

@@ -623,6 +623,28 @@ static void a_restore_keeps_nothing_of_the_store_before(void) {
   CHECK_INT(w.alloc.live_bytes, 0);
 }
 
+/* The caller's bytes may go as soon as the engine is open. */
+static void a_store_in_memory_begins_with_a_copy(void) {
+  world w = {0};
+  pawl_config c = PAWL_CONFIG_INIT;
+  pawl_engine *e = NULL;
+  char *bytes = NULL;
+  size_t size = 0;
+
+  opened(&w, &c);
+  started(&w);
+  CHECK_INT(pawl_backup_bytes(w.e, &bytes, &size, NULL), PAWL_OK);
+  c.copy = bytes;
+  c.copy_size = size;
+  CHECK_INT(pawl_open(":memory:", &c, &e, NULL), PAWL_OK);
+  pawl_free(w.e, bytes);
+  CHECK_INT(pawl_is_new(e), 0);
+  CHECK_INT(pawl_get(e, w.id, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_close(e), PAWL_OK);
+  CHECK_INT(pawl_close(w.e), PAWL_OK);
+  CHECK_INT(w.alloc.live_bytes, 0);
+}
+
 /* What stands between and behind the members of a config is whatever was in
  * the program's memory, as a compiler does not clear it. */
 static void nobody_reads_between_the_members(void) {
@@ -635,7 +657,7 @@ static void nobody_reads_between_the_members(void) {
   X(heartbeat_thread) X(concurrency) X(tenant) X(schema) X(retain)         \
   X(busy_us) X(flush_us) X(durability) X(never_stop) X(seed) X(trust)      \
   X(checkpoint_bytes) X(memory_bytes) X(wake) X(wake_ud) X(sync_thread) \
-  X(commit) X(commit_ud)
+  X(commit) X(commit_ud) X(copy) X(copy_size)
   /* clang-format on */
   static const pawl_config whole = PAWL_CONFIG_INIT;
   pawl_config c;
@@ -657,6 +679,7 @@ static void nobody_reads_between_the_members(void) {
 
 int main(void) {
   a_version_is_mended_from_memory();
+  a_store_in_memory_begins_with_a_copy();
   text_knows_its_allocator();
   times_are_checked_before_they_are_stored();
   a_clock_may_say_anything();

@@ -83,6 +83,44 @@ describe("a restored SQLite store", function()
     sqlite.cleanup()
   end)
 
+  it("is what another one in memory begins with", function()
+    local clock = testing.clock()
+    local engine <close> = assert(pawl.open(":memory:", { clock = clock,
+      shards = 3 }))
+    assert(engine:load(rounds()))
+    local id = assert(engine:start "t.round")
+    go_on(engine, clock, 2)
+    local bytes = assert(engine:backup_bytes())
+    local other <close> = assert(pawl.open(":memory:", { clock = clock,
+      copy = bytes }))
+    assert(other:load(rounds()))
+    assert.equal(3, n_of(other, id))
+    go_on(other, clock, 2)
+    assert.equal(5, n_of(other, id))
+    assert.equal(3, n_of(engine, id))
+    -- which has as many shards, and can be copied and restored itself
+    assert(engine:restore_bytes(assert(other:backup_bytes())))
+    assert.equal(5, n_of(engine, id))
+  end)
+
+  it("begins with nothing that is no store, or damaged, and with no file",
+    function()
+      local engine <close> = assert(pawl.open(":memory:"))
+      local bytes = assert(engine:backup_bytes())
+      local function refused(code, says, copy)
+        kit.refused(code, says, nil, pawl.open(":memory:", { copy = copy }))
+      end
+      refused("not_a_store", "the copy", "")
+      refused("not_a_store", "the copy", ("text"):rep(1000))
+      refused("corrupt", "the copy", bytes:sub(1, #bytes // 2))
+      refused("corrupt", "the copy", bytes:sub(1, 8192)
+        .. ("\xff"):rep(#bytes - 8192))
+      local path = tmp.path "slot.db"
+      kit.refused("invalid", "a store in memory begins with", nil,
+        pawl.open(path, { copy = bytes }))
+      assert.is_nil(tmp.read(path))
+    end)
+
   it("is as good in memory, and between memory and files", function()
     local clock = testing.clock()
     local engine <close> = assert(pawl.open(":memory:", { clock = clock }))

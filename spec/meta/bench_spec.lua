@@ -146,6 +146,16 @@ for _, backend in ipairs(backends) do
       assert.is_true(found.isolated_us > 0 and found.isolated_ratio > 0)
     end)
 
+    it("runs specs by the kit, alone", function()
+      local found = run("--kit", backend.name)[backend.name].kit
+      if backend.name == "postgres" then
+        assert.is_nil(found)
+        return
+      end
+      assert.equal(5, found.specs)
+      assert.is_true(found.ms > 0 and found.cpu_ms > 0)
+    end)
+
     it("works beside who prunes and relays, alone", function()
       local results = run("--beside", backend.name)
       local found = results[backend.name].beside
@@ -168,7 +178,8 @@ describe("./dev bench", function()
   after_each(process.stop_all)
 
   it("saves no part of a run as if it were all of one", function()
-    for _, part in ipairs { "--record", "--beside", "--frame", "--trust" } do
+    for _, part in ipairs { "--record", "--beside", "--frame", "--trust",
+      "--kit" } do
       local code, _, err = run_to_end(part, "--save", "--baseline",
         tmp.path "baseline.json")
       assert.equal(2, code)

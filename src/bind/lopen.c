@@ -283,6 +283,13 @@ static const char *config_text(lua_State *L, int config, const char *key) {
   return text;
 }
 
+/* Bytes, which stay alive likewise. */
+static void config_copy(lua_State *L, int config, pawl_config *out) {
+  if (lua_getfield(L, config, "copy") != LUA_TNIL)
+    out->copy = luaL_checklstring(L, -1, &out->copy_size);
+  lua_pop(L, 1);
+}
+
 static void read_config(lua_State *L, int at, pawl_config *config) {
   config->group = config_text(L, at, "group");
   config->prefixes = config_text(L, at, "prefixes");
@@ -290,6 +297,7 @@ static void read_config(lua_State *L, int at, pawl_config *config) {
   config->schema = config_text(L, at, "schema");
   config->retain = config_text(L, at, "retain");
   config->trust = config_text(L, at, "trust");
+  config_copy(L, at, config);
   config->lease_us = config_int(L, at, "lease_us");
   config->heartbeat_us = config_int(L, at, "heartbeat_us");
   config->busy_us = config_int(L, at, "busy_us");

@@ -142,7 +142,8 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
       .relaxed = e->config.durability != PAWL_DURABLE_EVERY,
       .sync_thread = e->config.sync_thread,
       .checkpoint_bytes = e->config.checkpoint_bytes,
-      .gate = {e->config.commit, e->config.commit_ud}};
+      .gate = {e->config.commit, e->config.commit_ud},
+      .copy = {e->config.copy, e->config.copy_size}};
   pawl_host_options host = {
       .alloc = &e->plain,
       .ration = &e->ration,
@@ -163,6 +164,7 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
   e->config.trust = NULL; /* the caller's text */
   MUST(init_slots(e, err));
   MUST(pawl_store_open(url, &store, &e->store, err));
+  e->config.copy = NULL; /* the caller's bytes */
   e->nshards = pawl_store_shards(e->store);
   e->sql_limit_us = pawl_store_open_limit(e->store);
   MUST(pawl_registry_new(&e->alloc, &e->registry, err));

@@ -167,6 +167,8 @@ typedef struct pawl_driver_options {
   int look;        /* one that may only be read will do */
   pawl_str image;  /* SQLite: a copy's bytes, instead of a file; borrowed
                            while it is open */
+  pawl_str copy;   /* SQLite in memory: what it begins with, likewise; borrowed
+                    while it is opened */
   pawl_left_log left_log; /* SQLite: of a file that is gone (file.h, F2) */
 } pawl_driver_options;
 

@@ -541,7 +541,7 @@ static pawl_code check_owner(pawl_sqconn *c, int create, pawl_error *err) {
                      "in it afterwards",
                      err);
   if (create) return PAWL_OK;
-  if (!c->options->image.at) return fail_missing(c->name, err);
+  if (!c->is_memory) return fail_missing(c->name, err);
   return fail_path(c->name, PAWL_NOT_A_STORE, "3F000", "is no store", "", err);
 }
 
@@ -884,13 +884,12 @@ static int check_image(pawl_str image) {
 
 /* Of a file that has a log SQLite wants to open that: memory has none, and all
  * of it has been put into a file that was closed. */
-static int open_image(pawl_sqconn *c) {
-  const pawl_str image = c->options->image;
+static int open_image(const char *path, pawl_str image, sqlite3 **out) {
   const sqlite3_int64 size = (sqlite3_int64)image.len;
   int rc = check_image(image);
 
   if (rc == SQLITE_OK)
-    rc = sqlite3_open_v2(c->path, &c->db,
+    rc = sqlite3_open_v2(path, out,
                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
   if (rc != SQLITE_OK) return rc;
   unsigned char *own = sqlite3_malloc64(image.len);
@@ -898,15 +897,31 @@ static int open_image(pawl_sqconn *c) {
   memcpy(own, image.at, image.len);
   own[18] = own[19] = 1;
   return sqlite3_deserialize(
-      c->db, "main", own, size, size,
+      *out, "main", own, size, size,
       SQLITE_DESERIALIZE_READONLY | SQLITE_DESERIALIZE_FREEONCLOSE);
+}
+
+/* What it begins with. It is a store as any other in memory then, which may
+ * grow, where one that was deserialized has a limit. */
+static int put_copy(pawl_sqconn *c) {
+  sqlite3 *from = NULL;
+  int rc = open_image(c->path, c->options->copy, &from);
+
+  if (rc == SQLITE_OK) {
+    sqlite3_backup *b = sqlite3_backup_init(c->db, "main", from, "main");
+    if (b) (void)sqlite3_backup_step(b, -1);
+    rc = b ? sqlite3_backup_finish(b) : sqlite3_extended_errcode(c->db);
+  }
+  sqlite3_close(from);
+  return rc;
 }
 
 static int open_file(pawl_sqconn *c, int create) {
   pawl_buf uri = {.alloc = c->alloc};
   int flags = SQLITE_OPEN_NOMUTEX, rc;
 
-  if (c->options->image.at) return open_image(c);
+  if (c->options->image.at)
+    return open_image(c->path, c->options->image, &c->db);
   if (!c->reading)
     flags |= SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0);
   else
@@ -925,6 +940,8 @@ static pawl_code connect(pawl_sqconn *c, int create, pawl_error *err) {
   int rc = open_file(c, create);
   if (rc != SQLITE_OK) return fail_rc(c, c->name, rc, err);
   sqlite3_extended_result_codes(c->db, 1);
+  if (c->options->copy.at && (rc = put_copy(c)) != SQLITE_OK)
+    return pawl_sqconn_fail_rc(c->name, rc, err);
   sqlite3_busy_handler(c->db, on_busy, c);
   sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
   sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -1021,9 +1038,10 @@ static pawl_code connect_to_read(pawl_sqconn *c, pawl_error *err) {
 pawl_code pawl_sqconn_open(pawl_sqconn *c, const char *path, pawl_error *err) {
   const pawl_driver_options *options = c->options;
   c->is_memory = strcmp(path, ":memory:") == 0;
-  const int create = options->create || (c->is_memory && !options->image.at);
+  const int is_copy = options->image.at || options->copy.at;
+  const int create = options->create || (c->is_memory && !is_copy);
   if (!set_path(c, path)) return pawl_failure_memory(err);
-  if (options->image.at) c->name = "the copy";
+  if (is_copy) c->name = "the copy";
   if (!c->is_memory) MUST(check_path(path, options, err));
   if (!c->is_memory) MUST(check_log(c, err));
   if (!c->is_memory) c->had_log = pawl_file_has_log(c->path);

@@ -74,6 +74,7 @@ static pawl_code sqlite_open(const char *path, pawl_driver_options *options,
   pawl_args_init(&c->added, c->alloc);
   pawl_sqconn_init(&c->on, options);
   TRY(pawl_sqconn_open(&c->on, path, err));
+  if (options->copy.at) TRY(pawl_sqrestore_begun(&c->on, err));
   *out = c;
   return PAWL_OK;
 out:

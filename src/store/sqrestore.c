@@ -58,6 +58,15 @@ static int exec_catalogue(sqlite3 *db, pawl_stmt which,
   return rc;
 }
 
+/* B7, B8 */
+static pawl_code clean(sqlite3 *draft, const pawl_sqconn *from,
+                       pawl_error *err) {
+  MUST(check_draft(draft, from->name, err));
+  if (exec_catalogue(draft, PAWL_STMT_agenda_free, from->alloc) != SQLITE_OK)
+    return fail_draft(draft, from->name, err);
+  return PAWL_OK;
+}
+
 static pawl_code make_draft(sqlite3 **out, pawl_sqconn *from,
                             const volatile int *stop, int64_t *bytes,
                             pawl_error *err) {
@@ -74,11 +83,9 @@ static pawl_code make_draft(sqlite3 **out, pawl_sqconn *from,
     return fail_draft(*out, from->name, err);
   MUST(pawl_sqbackup_pages(*out, from->db, from->name, "restore.read", stop,
                            err));
-  MUST(check_draft(*out, from->name, err));
+  MUST(clean(*out, from, err));
   MUST(count_bytes(*out, from->name, bytes, err));
-  if (exec_catalogue(*out, PAWL_STMT_agenda_free, from->alloc) !=
-          SQLITE_OK || /* B8 */
-      sqlite3_exec(*out, PAWL_SQ_SEAL, NULL, NULL, NULL) != SQLITE_OK)
+  if (sqlite3_exec(*out, PAWL_SQ_SEAL, NULL, NULL, NULL) != SQLITE_OK)
     return fail_draft(*out, from->name, err);
   return PAWL_OK;
 }
@@ -136,4 +143,11 @@ pawl_code pawl_sqrestore(pawl_sqconn *c, pawl_sqconn *from,
 out:
   sqlite3_close(draft);
   return rc;
+}
+
+/* ---- a store that begins with it ---- */
+
+pawl_code pawl_sqrestore_begun(pawl_sqconn *c, pawl_error *err) {
+  assert(c->is_memory && c->options->copy.at);
+  return clean(c->db, c, err);
 }

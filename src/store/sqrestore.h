@@ -22,4 +22,9 @@ pawl_code pawl_sqrestore(pawl_sqconn *c, pawl_sqconn *from,
                          const volatile int *stop, int64_t *bytes,
                          pawl_error *err);
 
+/* A store in memory has just been opened with its option `copy`, which is in it
+ * without a draft, as there was nothing that could have been lost: B7, B8. On
+ * failure it is only to be closed. */
+pawl_code pawl_sqrestore_begun(pawl_sqconn *c, pawl_error *err);
+
 #endif

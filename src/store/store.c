@@ -180,7 +180,10 @@ static pawl_code make(const char *url, const pawl_store_options *o,
   if (!*out || !copy_names(*out, target, o->schema))
     return pawl_fail(err, PAWL_NOMEM, "no memory for the store");
   (*out)->driver = driver;
-  return PAWL_OK;
+  if (!o->copy.at || strcmp(target, ":memory:") == 0) return PAWL_OK;
+  return pawl_fail_hint(err, PAWL_INVALID,
+                        "open it without, and restore the copy there",
+                        "a `copy` is what a store in memory begins with");
 }
 
 static pawl_code connect(pawl_store *store, pawl_error *err) {
@@ -219,7 +222,9 @@ pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
   pawl_code rc;
 
   TRY(make(url, o, &store, err));
+  store->options.copy = o->copy;
   TRY(connect(store, err));
+  store->options.copy = (pawl_str){0}; /* the caller's */
   TRY(migrate(store, o, 0, err));
   store->options.create = 0; /* it is there; nothing is to take its place */
   *out = store;

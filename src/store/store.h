@@ -51,6 +51,8 @@ typedef struct pawl_store_options {
   int64_t checkpoint_bytes; /* see driver.h */
   int migrate;              /* 1: upgrade an older store too (pawl migrate) */
   pawl_store_gate gate;
+  pawl_str copy; /* what a store in memory begins with; .at NULL: nothing;
+                    borrowed for the call */
 } pawl_store_options;
 
 /* url as in pawl_open. An empty store gets its schema. Retries of a busy or

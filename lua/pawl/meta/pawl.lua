@@ -197,6 +197,8 @@ function pawl.doctor(url, options) end
 ---@field sync_thread? boolean       a helper thread syncs a SQLite file's log
 ---                                 for `grouped`
 ---@field create? boolean           false: a missing store is an error
+---@field copy? string              what engine:backup_bytes gave: a store in
+---                                 memory begins with that
 ---@field stored_code? "any"|"own"  own: run no definition from the store
 ---@field unknown? "defer"|"fail"   what neither it nor the store knows: wait for
 ---  who does, or fail it

@@ -3,6 +3,7 @@
 --- those here; what cannot be, a spec is told by an error.
 local doubles = require "pawl.testing.doubles"
 local replay = require "pawl.testing.replay"
+local scenario = require "pawl.testing.scenario"
 local workflow = require "pawl.workflow"
 
 local engine = {}
@@ -42,11 +43,28 @@ local function lent(state)
   return next(host) and host
 end
 
+-- An empty store in memory, once there was one: to make its tables takes longer
+-- than most specs.
+local empty
+
+--- What a store in memory begins with; nil: with nothing.
+local function empty_store(state)
+  if state.url ~= ":memory:" or not scenario.is_plain(state.options) then
+    return nil
+  end
+  if not empty then
+    local made <close> = assert(require("pawl").open(":memory:"))
+    empty = made:backup_bytes() -- nil where SQLite cannot do that
+  end
+  return empty
+end
+
 --- Opens the engine that is behind `self`.
 local function open(state)
   local options = {}
   for name, value in pairs(state.options) do options[name] = value end
   options.clock, options.host = state.clock, lent(state)
+  options.copy = options.copy or empty_store(state)
   local opened, err = require("pawl").open(state.url, options)
   if not opened then error(tostring(err), 0) end
   state.engine = opened

@@ -80,10 +80,11 @@ end
 -- longer than most scenarios.
 local empty
 
---- What makes other tables, or none.
-local function is_plain(options)
+--- Do these options say nothing of which tables there are?
+---@param options pawl.OpenOptions
+function scenario.is_plain(options)
   return options.shards == nil and options.schema == nil
-    and options.create == nil
+    and options.create == nil and options.copy == nil
 end
 
 local function read_all(path)
@@ -140,7 +141,7 @@ function scenario.fresh(tool, own)
   end
   local path = new_path()
   options.store = path
-  if is_plain(options) then make(path) end
+  if scenario.is_plain(options) then make(path) end
   return options, setmetatable({}, { __close = function() remove(path) end })
 end
 
