@@ -89,6 +89,143 @@ describe("pawl test", function()
     assert.equal(other, (ran("--seed", "417")))
   end)
 
+  describe("under crashes", function()
+    local COUNTED <const> = [[
+      local test = require "pawl.testing"
+      local flow = require "rooms.flow"
+      describe("a room", function()
+        local engine, clock, counts
+        before_each(function()
+          engine, clock = test.engine { load = flow }
+          counts = engine:spy "count"
+        end)
+        after_each(function() engine:close() end)
+        it("is counted [once]", function()
+          local id = engine:start "t.room"
+          assert.equal(0, #counts.calls)
+          engine:run_until_waiting(id, "wait")
+          assert.due_in(engine, id, "1d")
+          clock:advance "1d"
+          assert.completed(engine, id)
+          assert.vars(engine, id, { n = 1 })
+          SAID
+        end)
+      end)]]
+
+    before_each(function()
+      here:write("rooms/flow.lua", [[
+        local flow = require "pawl".workflow { code = "t.room" }
+        flow:step("count", { run = function(ctx)
+          ctx.vars.n = (ctx.vars.n or 0) + 1
+        end })
+        flow:timer("wait", { after = "1d" })
+        return flow]])
+      here:write("spec/room_spec.lua", (COUNTED:gsub("SAID", "")))
+    end)
+
+    it("runs each spec again for each place at which its engines can die",
+      function()
+        local ran = here:pawl("test", "--crash", "200", "--output=TAP")
+        assert.equal(0, ran.code, ran.out .. ran.err)
+        assert.matches("ok 1 %- a room is counted %[once%]\n", ran.out)
+        assert.matches("ok %d+ %- a room is counted %[once%], dying at %d+, "
+          .. "before the handler count of t.room\n", ran.out)
+        assert.matches("dying at %d+, after the commit behind count of t.room",
+          ran.out)
+        local _, n = ran.out:gsub("dying at", "")
+        assert.matches(("crashes: 1 spec died at %d places in all"):format(n),
+          ran.err, 1, true)
+        assert.is_nil(ran.err:find "not under crashes")
+      end)
+
+    it("has some of them drawn by a seed", function()
+      local function places(...)
+        local list = {}
+        local text = here:pawl("test", "--crash", "3", "--output=TAP", ...).out
+        for at in text:gmatch "dying at (%d+)" do
+          list[#list + 1] = tonumber(at)
+        end
+        return list
+      end
+      local first = places()
+      assert.equal(3, #first)
+      assert.same(first, places())
+      assert.not_same(first, places("--seed", "7"))
+      assert.is_true(first[1] < first[2] and first[2] < first[3])
+    end)
+
+    it("says where an assertion does not hold, and how to play it again",
+      function()
+        here:write("spec/room_spec.lua", (COUNTED:gsub("SAID",
+          "assert.equal(1, #counts.calls)")))
+        assert.equal(0, here:pawl("test").code)
+        local ran = here:pawl("test", "--crash", "200", "--output=TAP")
+        -- behind the handler, and before what it did is stored
+        assert.equal(1, ran.code, ran.out)
+        local at = ran.out:match("not ok %d+ %- a room is counted %[once%], "
+          .. "dying at (%d+), after the handler count of t.room\n")
+        assert.matches("to play one again:\n  pawl test spec/room_spec.lua "
+          .. "--filter='a room is counted %[once%]' --crash-at=" .. at .. "\n",
+          ran.err, 1, true)
+        ran = here:pawl("test", "spec/room_spec.lua",
+          "--filter=a room is counted %[once%]", "--crash-at=" .. at,
+          "--output=TAP")
+        assert.equal(1, ran.code)
+        assert.matches("\n1..2\n", ran.out, 1, true)
+      end)
+
+    it("tells what it cannot run again, and why", function()
+      here:write("spec/room_spec.lua", [[
+        local test = require "pawl.testing"
+        local flow = require "rooms.flow"
+        local function open(options)
+          options.load = flow
+          local engine <close> = test.engine(options)
+          engine:now()
+        end
+        it("has none", function() end)
+        it("has one that does nothing", function() open {} end)
+        it("wants none", function() open { crash = false } end)
+        it("has a file", function() open { store = "some.db" } end)
+        it("fails", function() open {} error "no" end)
+        it("waits to be written")
+        it("has a tool that kills", function()
+          test.crash_everywhere(function(engine) engine:start "t.room" end,
+            { load = flow })
+        end)
+        it("has a handler alone", function()
+          test.handler(flow, "count")
+        end)
+        it("replays", function()
+          local engine <close> = test.engine { load = flow }
+          engine:replay("count", { { vars = { n = 1 } } })
+          engine:start "t.room"
+          engine:run_until_idle()
+        end)]])
+      local ran = here:pawl("test", "--crash", "200", "--output=TAP")
+      assert.equal(1, ran.code, ran.out)
+      assert.is_nil(ran.out:find "dying at")
+      assert.matches([[
+crashes: 0 specs died at 0 places in all
+not under crashes:
+  has a file: its engine is on some.db
+  has a handler alone: it makes no engine that could die
+  has a tool that kills: it makes no engine that could die
+  has none: it makes no engine that could die
+  has one that does nothing: nothing runs in its engine
+  replays: it replays a recording
+  wants none: it says crash = false
+]], ran.err, 1, true)
+    end)
+
+    it("takes one of its options", function()
+      local ran = here:pawl("test", "--crash", "3", "--crash-at", "2")
+      assert.equal(2, ran.code)
+      assert.matches("--crash and --crash-at exclude each other", ran.err, 1,
+        true)
+    end)
+  end)
+
   it("tells which ways were not gone, and fails below a threshold", function()
     here:write("rooms/flow.lua", [[
       local flow = require "pawl".workflow { code = "t.room" }

@@ -38,7 +38,17 @@ local function tell_coverage(opts, coverage)
   return 1
 end
 
+--- Has specs run under crashes, where that is asked for.
+local function begin_crashes(opts)
+  if not (opts.crash or opts.crash_at) then return end
+  require("pawl.testing.crashes").watch({ places = opts.crash,
+    at = opts.crash_at, seed = opts.seed }, term.warn)
+end
+
 local function run(opts, args)
+  if opts.crash and opts.crash_at then
+    options.usage("--crash and --crash-at exclude each other")
+  end
   if opts.output and opts.json then
     options.usage("--json and --output exclude each other")
   end
@@ -56,6 +66,7 @@ local function run(opts, args)
   require "pawl.workflow"
   require("pawl.testing.seed").first = opts.seed
   if opts.write then require("pawl.testing.snapshot").writes = true end
+  begin_crashes(opts)
   _G.arg = arguments(opts, args)
   runner { standalone = false } -- which ends the program when one has failed
   return coverage and tell_coverage(opts, coverage) or 0
@@ -70,7 +81,7 @@ return {
     .. "is in this program (docs/testing.md), and modules of the folder that "
     .. "it is called in.\n\n"
     .. "Options of busted's come behind --. Exits as busted does: with 0 when "
-    .. "all has passed, else with the number of what has failed.",
+    .. "all has passed, else with 1.",
   options = {
     { long = "filter", arg = "PATTERN", help = "only specs whose name has it, "
       .. "a pattern of Lua's" },
@@ -81,6 +92,11 @@ return {
       .. "spec says none; 1" },
     { long = "write", help = "write the files of assert.history anew, as "
       .. "PAWL_WRITE=1 does" },
+    { long = "crash", arg = "N", type = "count", help = "run each spec again "
+      .. "for each place at which its engines can die, N at most, drawn by "
+      .. "--seed" },
+    { long = "crash-at", arg = "PLACE", type = "count", help = "at that one "
+      .. "alone, as a failure tells it" },
     { long = "coverage", arg = "FILE", help = "write there, as JSON, which "
       .. "ways of the workflows were gone, and tell it" },
     { long = "threshold", arg = "PERCENT", type = "count", max = 100,
@@ -92,6 +108,8 @@ return {
     { "pawl test --coverage gone.json --threshold 80",
       "and what of the workflows no spec went through" },
     { "pawl test trouble_spec.lua --seed 417", "a story that failed, again" },
+    { "pawl test --crash 20", "and with engines that die, at 20 places of each "
+      .. "spec" },
     { "pawl test -- --shuffle --seed=7", "with options of busted's" },
   },
   run = run,

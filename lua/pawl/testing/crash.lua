@@ -33,7 +33,10 @@ local crash = {}
 local Crash = {}
 Crash.__index = Crash
 
-local function new(at)
+--- What watches over engines, of which one dies at a place.
+---@param at? integer  nil: none does
+---@return pawl.Crash
+function crash.watcher(at)
   return setmetatable({ at = at, places = {}, effects = {}, armed = false },
     Crash)
 end
@@ -106,7 +109,7 @@ end
 local function play(scenario, given, at)
   local testing, engines = require "pawl.testing",
     require "pawl.testing.engine"
-  local dying = new(at)
+  local dying = crash.watcher(at)
   local options, file = scenarios.fresh(given, {
     lease = scenarios.LEASE_US / 1e6,
     commit = function(is_done) return dying:commit(is_done) end })

@@ -357,6 +357,13 @@ local function of_step(state, kind, name, shape, options)
     options = given, calls = {}, failed = 0, leads_on = leads_on(node) })
 end
 
+--- What was not run then is unknown from now on, and so is what a crash does.
+local function set_replayed(state)
+  state.is_replayed = true
+  local crashes = package.loaded["pawl.testing.crashes"]
+  if crashes then crashes.replays() end
+end
+
 local WHOSE <const> = { workflow = { "string" } }
 
 --- What a history tells of a handler, one attempt after the other.
@@ -367,7 +374,7 @@ local function recorded_of(state, who, field, name, list, options)
     or not state.flows[code].handlers[name][field] then
     error(("%s: '%s' has no `%s`"):format(who, name, field), 3)
   end
-  state.is_replayed = true
+  set_replayed(state)
   return put(state, code .. DOUBLED[field] .. name, { kind = "replay",
     name = name, calls = {}, clock = state.clock, nvisits = 0, by_key = {},
     visits = replay.visits(who, list),
@@ -513,7 +520,7 @@ end
 ---@param list pawl.RecordedChild[]
 ---@return pawl.Double
 function own:replay_workflow(code, list)
-  states[self].is_replayed = true
+  set_replayed(states[self])
   return put_workflow(self, code, function(version, double)
     return replay.workflow(code, version, list, function(ctx)
       return recorded(double, ctx)

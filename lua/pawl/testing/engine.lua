@@ -15,6 +15,7 @@ local methods = {}
 ---@field load? string|pawl.Workflow|(string|pawl.Workflow)[]  files, or flows
 ---@field store? string  "memory", or where one is: as for pawl.open; "memory"
 ---@field seed? integer  of ids and jitter; 1, or as `pawl test --seed` says
+---@field crash? boolean  false: it does not die by `pawl test --crash`
 
 -- What belongs to each; the object itself is an empty table:
 --   engine, clock, url, options   the real one, and how it was opened
@@ -26,6 +27,7 @@ local methods = {}
 --   running   by coroutine, the ctx of the handler that runs in it
 --   watcher   is told of what runs, and may have it end there, or others go
 --             on first: see pawl.testing.crash, interleave and simulate
+--   late_us   that what follows is late, as it has died
 --   mates     other engines, which load what it loads
 --   is_apart  what it runs is no workflow of anybody's: pawl.testing.handler
 local states = setmetatable({}, { __mode = "k" })
@@ -99,6 +101,12 @@ local function tell(what, state)
   if coverage then coverage[what](state) end
 end
 
+--- It may be one that is to die: pawl.testing.crashes, where that is loaded.
+local function give_to_crashes(state, given)
+  local crashes = package.loaded["pawl.testing.crashes"]
+  if crashes then crashes.opening(state, given) end
+end
+
 local function split(given)
   local state = { options = {}, loaded = {}, flows = {}, doubles = {},
     host = {}, running = setmetatable({}, { __mode = "k" }) }
@@ -109,6 +117,8 @@ local function split(given)
   for name, fn in pairs(given.host or {}) do state.host[name] = fn end
   state.options.load, state.options.store = nil, nil
   state.options.clock, state.options.host = nil, nil
+  state.options.crash, state.options.is_apart = nil, nil
+  state.is_apart = given.is_apart
   state.options.seed = given.seed or require("pawl.testing.seed").first or 1
   return state
 end
@@ -122,6 +132,7 @@ function engine.open(given)
   local state = split(given)
   local self = setmetatable({}, mt)
   states[self] = state
+  give_to_crashes(state, given)
   open(state)
   tell("opened", state)
   state.clock.engines[self] = true
@@ -139,6 +150,12 @@ end
 function engine.state(self, who)
   return states[self] or error(("%s: an engine of test.engine is wanted")
     :format(who), 3)
+end
+
+--- By how much what it runs may be late, as it has died; of any engine.
+---@return integer us
+function engine.late_us(self)
+  return states[self] and states[self].late_us or 0
 end
 
 ---- the object ---------------------------------------------------------------

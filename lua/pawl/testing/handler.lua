@@ -171,7 +171,8 @@ local shape = { vars = { "table" },
 --- The graph and the handlers of a workflow, or a file.
 local function definition_of(flow)
   if workflow.is(flow) then return workflow.definition(flow) end
-  local opened <close> = require("pawl.testing").engine { load = { flow } }
+  local opened <close> = require("pawl.testing").engine { load = { flow },
+    is_apart = true }
   local state = require("pawl.testing.engine").state(opened, "handler")
   local _, found = next(state.flows)
   return found.graph, found.handlers
@@ -213,9 +214,9 @@ function handler.run(flow, name, options)
   local around = as_workflow(graph_around(graph, node, graph.line),
     handlers_around(name, handlers[name], vars, effects))
   local engine <close>, clock = require("pawl.testing").engine {
-    host = given.host, clock = given.clock, seed = given.seed }
+    host = given.host, clock = given.clock, seed = given.seed,
+    is_apart = true }
   clock.engines[engine] = nil
-  require("pawl.testing.engine").state(engine, "handler").is_apart = true
   assert(engine:load(around))
   local id = assert(engine:start(graph.code, given.input))
   assert(engine:run())

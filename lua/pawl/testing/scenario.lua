@@ -31,6 +31,7 @@ function scenario.run(watcher, state, options)
     watcher.dead, watcher.handler = nil, nil
     require("pawl.testing.engine").revive(state)
     state.clock.us = state.clock.us + 2 * scenario.LEASE_US
+    state.late_us = (state.late_us or 0) + 2 * scenario.LEASE_US
   end
 end
 
