@@ -107,8 +107,7 @@ end
 
 local made, prefix = 0, nil
 
---- A name for a schema that nobody has. What is in one could not be taken away
---- again: the tables of a store are nobody's to change but the engine's.
+--- A name for a schema that nobody has.
 local function new_schema()
   if not prefix then
     local chance <close> = io.open("/dev/urandom", "rb")
@@ -121,8 +120,40 @@ local function new_schema()
   return prefix .. made
 end
 
+-- By a function of the session's, as an engine lets no statement touch its own
+-- tables by mistake; this schema was made here, for one run.
+local DROP <const> = { "create function pg_temp.pawl_drop() returns void "
+  .. "language sql as 'drop schema %s cascade'",
+  "select pg_temp.pawl_drop()", "drop function pg_temp.pawl_drop()" }
+
+--- Drops a schema that was made here, with all that is in it; its engines are
+--- closed. nil and why: it is there still.
+local function drop_schema(url, given, schema)
+  local engine, err = require("pawl").open(url, { schema = schema,
+    create = false, pooler = given.pooler })
+  if not engine then return err.code == "notfound" or nil, err end
+  local _ <close> = engine
+  return engine:transaction(function(tx)
+    for _, sql in ipairs(DROP) do tx:query(sql:format(schema)) end
+    return true
+  end)
+end
+
+--- Takes it away as it is closed. What has failed before is told, and not that
+--- this has, too.
+local function closes_schema(options)
+  return setmetatable({}, { __close = function(_, failure)
+    local ok, err = drop_schema(options.store, options, options.schema)
+    if not ok and failure == nil then
+      error(("the schema %s of a run could not be dropped: %s"):format(
+        options.schema, tostring(err)), 0)
+    end
+  end })
+end
+
 --- Options of an engine on an empty store: the caller's, who may give further
---- options with its URL, or a file, which goes as the second is closed.
+--- options with its URL, or a file or a schema, which goes as the second is
+--- closed, behind its engines.
 ---@param tool table  its options, as read
 ---@param own table   options of its own
 ---@return table options
@@ -133,7 +164,7 @@ function scenario.fresh(tool, own)
   for name, value in pairs(own) do options[name] = value end
   if type(tool.store) == "string" and tool.store ~= "memory" then
     options.store, options.schema = tool.store, new_schema()
-    return options, nil
+    return options, closes_schema(options)
   elseif option.check.callable(tool.store) then
     local more
     options.store, more = tool.store()

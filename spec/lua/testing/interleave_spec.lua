@@ -77,6 +77,22 @@ for _, backend in ipairs(backends) do
       assert.matches("1  does 'write'", err, 1, true)
     end)
 
+    it("leave nothing behind, whatever comes of it", function()
+      local tried
+      assert.same({}, stores.left_by(backend, store, function()
+        tried = count({ store = store, changes = 0 }).orders
+        local ok, err = pcall(count, { store = store })
+        assert.is_false(ok)
+        assert.matches("^interleave: check: ", err)
+        ok, err = pcall(test.interleave, { store = store,
+          setup = function() error "not to be set up" end,
+          parties = { print, print } })
+        assert.is_false(ok)
+        assert.matches("not to be set up", err)
+      end))
+      assert.equal(2, tried)
+    end)
+
     it("have nothing to tell where each goes after the other", function()
       local told = count { store = store, changes = 0 }
       assert.equal(2, told.orders)
