@@ -269,6 +269,7 @@ local function assertion(name)
     check_engine(name, engine)
     local is, wants, lines = CHECKS[name](engine, id, instance_of(engine, id),
       table.unpack(arguments, 3, arguments.n))
+    if is == (state.mod or false) then return is end -- a story takes a while
     local text = { ("expected %s%s"):format(state.mod and "" or "not ",
       wants) }
     for _, line in ipairs(lines or {}) do text[#text + 1] = line end
