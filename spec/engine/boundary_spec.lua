@@ -118,7 +118,7 @@ kit.describe("a boundary timer", function(backend)
     assert.matches('stands at timer "ask.on_timer".- it fires no more',
       table.concat(explain.sentences(assert(engine:explain(id))), " "))
     complete(engine, id)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.is_nil(engine:next_due())
   end)
 
@@ -168,7 +168,7 @@ kit.describe("a boundary timer", function(backend)
       assert.equal(4, #rows)
       assert.equal("no_mail", rows[1].error.code)
       complete(engine, id)
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end)
 
   it("has the timeout and the error routes of a step", function()
@@ -239,7 +239,7 @@ kit.describe("a boundary timer", function(backend)
     assert.equal("nap", nodes(engine, id))
     clock:advance "5d"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("is at a time that a handler works out", function()
@@ -251,7 +251,7 @@ kit.describe("a boundary timer", function(backend)
     assert.equal("waiting", kit.status(engine, id))
     clock:advance "1s"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("stands while a step is tried again, and takes its place", function()
@@ -281,7 +281,7 @@ kit.describe("a boundary timer", function(backend)
     flow:finish "c"
     late(flow)
     local engine, _, id = begun(backend, flow)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal("step a, step b", kit.trail(engine, id))
   end)
 
@@ -322,7 +322,7 @@ kit.describe("a boundary timer", function(backend)
     local engine, clock, id = begun(backend, flow)
     clock:advance "90m"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("of a fork inside an item ends with the last branch, and so does that",
@@ -339,7 +339,7 @@ kit.describe("a boundary timer", function(backend)
       local engine, clock, id = begun(backend, flow)
       clock:advance "90m"
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end)
 
   it("of a fork in which nobody is left is waited for by no join", function()
@@ -381,7 +381,7 @@ kit.describe("a boundary timer", function(backend)
     assert.equal("waiting", kit.status(engine, id))
     clock:advance "1d"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("of an each over branches calls off what they wait for", function()
@@ -440,7 +440,7 @@ kit.describe("a boundary event", function(backend)
     assert.same({ all = "123456789", last = { why = "9" } },
       engine:get(id).output)
     changed(engine, "7", "10") -- nobody waits
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("takes what was sent before, and what more of it there is", function()
@@ -495,7 +495,7 @@ kit.describe("a boundary event", function(backend)
       data = { why = "x" } })
     assert(engine:run())
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal("cancelled",
       assert(engine:list { parent = id })[1].status)
   end)
@@ -538,7 +538,7 @@ kit.describe("boundaries, and what is done to an instance", function(backend)
       nodes(engine, id))
     assert(engine:move(id, { to = "done" }))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("nobody is put at one of them", function()
@@ -565,7 +565,7 @@ kit.describe("boundaries, and what is done to an instance", function(backend)
         return "k"
       end } }, late)
     local engine, clock, id = begun(backend, flow)
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     clock:jump "2d"
     broken = false
     assert(engine:retry(id))
@@ -594,7 +594,7 @@ kit.describe("boundaries, and what is done to an instance", function(backend)
     flow:finish "done"
     late(flow)
     local engine, clock, id = begun(backend, flow)
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     broken = false
     clock:advance "1h"
     assert(engine:retry(id))

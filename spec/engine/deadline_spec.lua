@@ -61,7 +61,7 @@ kit.describe("a deadline", function(backend)
     local id = begin(engine)
     clock:advance "24h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     clock:advance "24h"
     assert.equal(0, assert(engine:run()).claimed)
   end)
@@ -96,7 +96,7 @@ kit.describe("a deadline", function(backend)
     assert.equal(1, found(began + 10801))
     clock:advance "2h"
     assert(engine:run())
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     assert.equal(0, found(began + 86400))
     assert.equal(0, kit.count(backend, url, "deadline"))
     assert(engine:retry(id))
@@ -156,7 +156,7 @@ kit.describe("a deadline", function(backend)
     local id = begin(engine)
     clock:advance "1h"
     assert(engine:run())
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     assert.equal(0, kit.count(backend, url, "subscription"))
     assert.equal("cancelled",
       assert(engine.tasks:list { instance = id })[1].status)
@@ -224,7 +224,7 @@ kit.describe("a deadline", function(backend)
     assert.equal("suspended", kit.status(engine, id))
     assert(engine:resume(id))
     assert(engine:run())
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     assert.equal("deadline", get(engine, id).error.code)
   end)
 
@@ -243,7 +243,7 @@ kit.describe("a deadline", function(backend)
     assert.equal("waiting", kit.status(engine, id))
     clock:advance(1)
     assert(engine:run())
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
   end)
 
   it("comes after an event that was received before it", function()
@@ -258,7 +258,7 @@ kit.describe("a deadline", function(backend)
     assert(engine:signal { name = "go", instance = id })
     clock:advance(10)
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("that has passed leaves it to a cancel that comes before anybody looks",
@@ -286,7 +286,7 @@ kit.describe("a deadline", function(backend)
         local id = begin(engine)
         clock:advance "2h"
         assert(engine:run())
-        assert.equal("failed", kit.status(engine, id))
+        assert.failed(engine, id)
         if how == "retry" then
           assert(engine:retry(id))
         else
@@ -339,13 +339,13 @@ kit.describe("a start's own deadline", function(backend)
     local id = begin(engine, { deadline = "1h" })
     clock:advance "5h"
     assert(engine:run())
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     assert(engine:retry(id))
     assert(engine:run())
     assert.equal("2026-01-01T06:00:00.000000Z", get(engine, id).deadline)
     clock:advance "1h"
     assert(engine:run())
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
   end)
 
   it("is given to many, and by a handler to what it starts", function()
@@ -436,7 +436,7 @@ kit.describe("a start's own max_bytes", function(backend)
     end
     local other = assert(engine:start("t.grow", { n = 500 }))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, other))
+    assert.completed(engine, other)
   end)
 
   it("bounds what `into` brings", function()

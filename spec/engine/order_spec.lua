@@ -51,7 +51,7 @@ kit.describe("what is found at once, after a time when nobody ran,",
         assert(engine:load(flow))
       end
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       return assert(engine:get(id)).output
     end
 
@@ -131,7 +131,7 @@ kit.describe("branches that were set going one after the other",
       assert(engine:run())
       clock:advance "3h"
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       assert.is_true(n > 50 and n < 300, n)
     end)
 
@@ -156,7 +156,7 @@ kit.describe("branches that were set going one after the other",
       assert.equal(1, assert(engine:get(id)).variables.b)
       clock:advance "2m"
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end)
   end)
 

@@ -98,7 +98,7 @@ kit.describe("what is not taken any more", function(backend)
       assert(engine:tick())
       clock:advance(31)
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       assert.same({ 'event "go" shop:e1: it has ended before that by ann' },
         untaken(engine, id))
     end)
@@ -128,7 +128,7 @@ kit.describe("what is not taken any more", function(backend)
     assert.equal(1, assert(engine:signal { name = "go", instance = id,
       id = "e1" }))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.same({}, untaken(engine, id))
     assert.equal(0, assert(engine:signal { name = "go", instance = id,
       id = "e1" })) -- this one is known
@@ -192,7 +192,7 @@ kit.describe("an instance that fails before it takes its events",
         backend.sql(url, REFUSE[backend.name]:format(options.refuse))
       end
       assert(engine:run())
-      assert.equal("failed", kit.status(engine, id))
+      assert.failed(engine, id)
       return engine, id, url
     end
 
@@ -224,7 +224,7 @@ kit.describe("an instance that fails before it takes its events",
       local engine, id = begun {}
       assert(engine:retry(id))
       assert(engine:run())
-      assert.equal("failed", kit.status(engine, id))
+      assert.failed(engine, id)
       has_all(engine, id)
       good = true
       assert(engine:retry(id))
@@ -253,7 +253,7 @@ kit.describe("an instance that fails before it takes its events",
       has_all(engine, id)
       assert(engine:retry(id)) -- it is still refused
       assert(engine:run())
-      assert.equal("failed", kit.status(engine, id))
+      assert.failed(engine, id)
       has_all(engine, id)
       backend.sql(url, ALLOW[backend.name])
       assert(engine:retry(id))
@@ -275,13 +275,13 @@ kit.describe("an instance that fails before it takes its events",
       end
       backend.sql(url, REFUSE[backend.name]:format "task")
       answer()
-      assert.equal("failed", kit.status(engine, id))
+      assert.failed(engine, id)
       assert.same({ "a task's answer: it has ended before that by ann" },
         untaken(engine, id))
       backend.sql(url, ALLOW[backend.name])
       assert(engine:retry(id))
       assert(engine:run())
       answer() -- it is asked anew
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end)
   end)

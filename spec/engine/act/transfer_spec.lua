@@ -282,7 +282,7 @@ kit.describe("what moves with an instance", function(backend)
     assert.matches("dropped", kit.trail(engine, id))
     clock:advance "5h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("is what its tokens know of forks further out", function()
@@ -318,7 +318,7 @@ kit.describe("what moves with an instance", function(backend)
     assert.same({ t = "new_f.new_g", y = "new_f.y" }, places)
     clock:advance "9h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("is recorded with both versions and the map", function()
@@ -356,7 +356,7 @@ kit.describe("what waits while it is moved", function(backend)
       data = 3 })))
     clock:advance "2h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(3, assert(engine:get(id)).variables.got)
   end)
 
@@ -375,7 +375,7 @@ kit.describe("what waits while it is moved", function(backend)
     assert.equal("waiting", kit.status(engine, id))
     assert(engine.workflows:transfer("t.m", 1, 2))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(1, assert(engine:get(id)).variables.got)
   end)
 
@@ -390,7 +390,7 @@ kit.describe("what waits while it is moved", function(backend)
     assert.equal(0, (assert(engine:signal { name = "go2", key = "k" })))
     assert(engine.workflows:transfer("t.m", 1, 2))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("asks the new version for a key or a time", function()
@@ -471,7 +471,7 @@ kit.describe("what waits while it is moved", function(backend)
       dues(engine2, id))
     clock2:advance "5h"
     assert(engine2:run())
-    assert.equal("failed", kit.status(engine2, id))
+    assert.failed(engine2, id)
   end)
 
   it("keeps its task, under the node's new name", function()
@@ -499,7 +499,7 @@ kit.describe("what waits while it is moved", function(backend)
     assert.matches("several ways", err.message)
     assert(engine.tasks:complete(task.id, { by = "ann", take = "yes" }))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(2, assert(engine:get(id)).variables.by)
   end)
 
@@ -522,7 +522,7 @@ kit.describe("what waits while it is moved", function(backend)
       { map = { c = "c2" } }))))
     clock:advance "2h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(1, #assert(engine:list { workflow = "t.timer" }))
   end)
 
@@ -551,7 +551,7 @@ kit.describe("what waits while it is moved", function(backend)
       clock:advance "61m"
       assert(engine:run())
     end
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.same({ got = { 2, 4, 6 } }, assert(engine:get(id)).variables)
   end)
 
