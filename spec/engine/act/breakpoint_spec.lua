@@ -26,8 +26,8 @@ kit.describe("a breakpoint", function(backend)
     assert.same({ removed = 1, continued = 2 },
       assert(engine.breakpoints:remove { all = true }))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, one))
-    assert.equal("completed", kit.status(engine, two))
+    assert.completed(engine, one)
+    assert.completed(engine, two)
     kit.refused("notfound", "no breakpoint at \"t.chain\", \"b\"", "breaks",
       engine.breakpoints:remove { workflow = "t.chain", node = "b" })
     local deeds = {}
@@ -77,6 +77,6 @@ kit.describe("a breakpoint", function(backend)
     assert(acme:continue(id))
     acme:close()
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 end)

@@ -38,7 +38,7 @@ kit.describe("pruning", function(backend)
     local _, info = assert(engine:signal { name = "go", id = "e-1",
       start = { workflow = "t.mixed", key = "k", input = { fail = true } } })
     assert(engine:run())
-    assert.equal("failed", kit.status(engine, info.instance))
+    assert.failed(engine, info.instance)
     assert.equal(1, kit.count(backend, url, "inbox"))
     assert.same({ instances = 1 }, removed(assert(engine:prune {
       retain = 0 })))
@@ -231,7 +231,7 @@ kit.describe("pruning", function(backend)
     assert(engine:load(parent))
     local id = run(engine, "t.parent")
     local child = assert(engine:children(id))[1].id
-    assert.equal("completed", kit.status(engine, child))
+    assert.completed(engine, child)
     clock:advance "1d"
     local report = assert(engine:prune { retain = 0 })
     assert.same({ removed = 0, kept = { parent = 1 } }, report.instances)

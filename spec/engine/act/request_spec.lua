@@ -131,7 +131,7 @@ kit.describe("a request that is sent again", function(backend)
         clock:advance "3h"
         assert(b:run())
       end
-      assert.equal("completed", kit.status(b, id))
+      assert.completed(b, id)
     end)
   end)
 
@@ -146,24 +146,24 @@ kit.describe("a request that is sent again", function(backend)
         clock:advance "2h"
         assert(engine:run())
       end
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end
     complete(a)
     counts_once("restarted", function()
       return a:restart(id, { from = "a" })
     end, function() take(); complete(b) end)
     assert.same({ 2, 2 }, { ran.a, ran.b })
-    assert.equal("completed", kit.status(a, id))
+    assert.completed(a, id)
   end)
 
   it("has it tried again once though it has failed again since", function()
     ran.fails = true
     clock:advance "2h"
     assert(a:run())
-    assert.equal("failed", kit.status(a, id))
+    assert.failed(a, id)
     counts_once("retried", function() return a:retry(id) end)
     assert.equal(2, ran.a)
-    assert.equal("failed", kit.status(a, id))
+    assert.failed(a, id)
   end)
 
   it("suspends it, and is not told that it is so already", function()

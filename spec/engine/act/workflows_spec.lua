@@ -82,7 +82,7 @@ kit.describe("a workflow that is suspended", function(backend)
     assert(a.workflows:resume { workflow = "t.slow" })
     assert(a:run())
     assert.is_true(state.ran)
-    assert.equal("completed", kit.status(b, id))
+    assert.completed(b, id)
   end)
 
   it("still hears requests", function()
@@ -110,7 +110,7 @@ kit.describe("a workflow that is suspended", function(backend)
     assert(engine.workflows:suspend { workflow = "t.waiting" })
     clock:advance "3h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, other))
+    assert.completed(engine, other)
     local info = assert(engine.workflows:resume { workflow = "t.waiting",
       shift = true,
       by = "ann" })
@@ -171,7 +171,7 @@ kit.describe("a version that is not active", function(backend)
     assert.equal(1, kit.count(backend, url, "instance"))
     clock:advance "2h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, old))
+    assert.completed(engine, old)
     assert(engine.workflows:activate("t.order", 1))
     assert(engine:start("t.order", {}, { version = 1 }))
   end)
@@ -266,7 +266,7 @@ kit.describe("a workflow that is switched off", function(backend)
     assert.is_true(assert(client.workflows:get "t.order").off)
     clock:advance "2h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, old))
+    assert.completed(engine, old)
     assert.equal("switched_off", assert(engine:audit { by = "ann" })[1].type)
   end)
 

@@ -232,7 +232,7 @@ kit.describe("a callback token", function(backend)
       assert.is_true(engine:complete(assert(engine.tasks:get(task.id)).input
         .token))
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end)
 
   it("is not that of a copy in another store", function()
@@ -266,7 +266,7 @@ describe("a callback token", function()
       local token = assert(engine:get(id)).variables.token
       assert.is_true(engine:complete(token))
       assert(engine:run())
-      assert.equal("completed", assert(engine:get(id)).status)
+      assert.completed(engine, id)
       engine:close()
     end)
   end

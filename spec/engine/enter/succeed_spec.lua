@@ -33,13 +33,13 @@ local function check_out(engine, id)
   assert(engine:run())
   assert(engine:signal { name = "add", instance = id })
   assert(engine:run())
-  assert.equal("completed", kit.status(engine, id))
+  assert.completed(engine, id)
 end
 
 local function failed(engine)
   local id = assert(begin(engine, nil, { fail = true }))
   assert(engine:run())
-  assert.equal("failed", kit.status(engine, id))
+  assert.failed(engine, id)
   return id
 end
 
@@ -345,7 +345,7 @@ kit.describe("a signal that starts", function(backend)
     local _, one = assert(add(engine, "pen", { reuse = "ended" }))
     assert.is_true(one.created)
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, one.instance))
+    assert.completed(engine, one.instance)
     local _, two = assert(add(engine, "ink", { reuse = "ended" }))
     assert.is_true(two.created)
     assert(engine:run())

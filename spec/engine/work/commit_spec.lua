@@ -24,7 +24,7 @@ kit.describe("what a row tells of a lost answer", function(backend)
       assert(engine:run())
       assert.equal("step a, step b, step c", kit.trail(engine, id))
       assert.same({ "a", "b", "c" }, runs)
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       assert.equal(0, kit.count(backend, url, "agenda"))
     end)
 
@@ -47,7 +47,7 @@ kit.describe("what a row tells of a lost answer", function(backend)
     assert.equal("step a, recovered b, step b, step c",
       kit.trail(rival, id))
     assert.same({ "a", "b", "b", "c" }, runs) -- c by him alone
-    assert.equal("completed", kit.status(rival, id))
+    assert.completed(rival, id)
   end)
 
   it("does not take the number alone for ours", function()

@@ -84,7 +84,7 @@ kit.describe("variables that are large", function(backend)
     assert.same({ 1, LARGE, LARGE }, seen)
     go_on(engine, clock)
     whole.n = 2
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.same(whole, vars(engine, id))
     assert.same(whole, assert(engine:get(id)).output)
   end)
@@ -170,7 +170,7 @@ kit.describe("variables that are large", function(backend)
     assert.same({ other = LARGE, k = 3, n = 2 }, vars(engine, id))
     go_on(engine, clock)
     go_on(engine, clock)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     local history = assert(engine:history(id))
     local second
     for _, entry in ipairs(history) do

@@ -75,7 +75,7 @@ kit.describe("damaged JSON in the store", function(backend)
     clock:advance "1h"
     assert(engine:run())
     assert.same({ [whole] = 2 }, read)
-    assert.equal("completed", kit.status(engine, whole))
+    assert.completed(engine, whole)
     local failed = backend.sql(url, "select json_extract(error, '$.code') as "
       .. "code from pawl_instance where id = " .. kit.id_literal(backend, id))
     assert.equal("corrupt", failed[1].code)
@@ -167,7 +167,7 @@ kit.describe("a store that was damaged by hand", function(backend)
       kit.id_literal(backend, id)))
     clock:advance(within or "1h")
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, whole))
+    assert.completed(engine, whole)
     return engine, id, clock, url
   end
 
@@ -201,7 +201,7 @@ kit.describe("a store that was damaged by hand", function(backend)
       assert(engine:run())
       clock:advance "1h"
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end)
 
   it("leaves it to a person who puts it at a node before", function()
@@ -217,7 +217,7 @@ kit.describe("a store that was damaged by hand", function(backend)
     assert.equal("waiting", kit.status(engine, id))
     clock:advance "1h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("suspends the instance whose next attempt is at no node", function()

@@ -71,7 +71,7 @@ kit.describe("an inbox of very many events", function(backend)
       local before = engine:count()
       send(engine, id, "other", 0) -- wakes it
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       assert.same(box.numbers(1, 20), box.got(engine, id))
       return engine:count().statements - before.statements
     end
@@ -89,7 +89,7 @@ kit.describe("an inbox of very many events", function(backend)
       send(engine, id, "put", i)
     end
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.same(box.numbers(1, 50), box.got(engine, id))
   end)
 
@@ -155,7 +155,7 @@ kit.describe("an inbox of very many events", function(backend)
           for i = 1, 3 do tell { seq = i, good = true } end
           local before = engine:count()
           assert(engine:run())
-          assert.equal("completed", kit.status(engine, id))
+          assert.completed(engine, id)
           assert.same({ 1, 2, 3 }, box.got(engine, id))
           return engine:count().statements - before.statements
         end
@@ -249,7 +249,7 @@ kit.describe("an inbox of very many events", function(backend)
     send(engine, id, "put", 1)
     assert(engine:run())
     assert.equal(300, seen)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("takes all requests, suspended or not", function()
@@ -297,7 +297,7 @@ kit.describe("an inbox of very many events", function(backend)
         probe.fault(nil)
         clock:advance(60) -- what was given up is due again
         assert(engine:run())
-        assert.equal("completed", kit.status(engine, id))
+        assert.completed(engine, id)
         assert.same(box.numbers(1, 60), box.got(engine, id))
       end)
     end

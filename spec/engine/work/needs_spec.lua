@@ -161,7 +161,7 @@ kit.describe("an event for one branch", function(backend)
     assert(engine:tick(1))
     state.go = true
     play(engine, clock, 1)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("that was kept is found while another's handler waits, and taken",
@@ -176,7 +176,7 @@ kit.describe("an event for one branch", function(backend)
       assert(engine:tick(1))
       state.go = true
       play(engine, clock, 1)
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end)
 
   it("that comes while a race is decided is taken behind it", function()
@@ -242,7 +242,7 @@ kit.describe("what is left on the agenda", function(backend)
     put_row(url, lost)
     local id = assert(engine:start "t.one")
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(0, kit.count(backend, url, "agenda"))
     assert.same({ "warn: an agenda row whose instance is gone was taken off "
       .. lost }, told)
@@ -262,7 +262,7 @@ kit.describe("what is left on the agenda", function(backend)
         kit.id_literal(backend, kit.draw_id()), kind, kind, i, now))
     end
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(0, kit.count(backend, url, "agenda"))
     assert.equal(0, kit.count(backend, url, "inbox"))
   end)

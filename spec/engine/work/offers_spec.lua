@@ -32,7 +32,7 @@ kit.describe("a workflow that nobody knows", function(backend)
     assert.same({ "unknown_workflow", "no_worker" }, why.blocked)
     local other = kit.rival(backend, url, clock, { unknown = "fail" })
     assert.equal(2, assert(other:run()).ended)
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
   end)
 
   it("waits too when it is asked for by its id, with letters or without",
@@ -50,7 +50,7 @@ kit.describe("a workflow that nobody knows", function(backend)
       local other = kit.rival(backend, url, clock)
       assert(other:load(kit.one(nil, { code = "no.such" })))
       assert(other:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end)
 
   it("can be cancelled although nobody knows it", function()

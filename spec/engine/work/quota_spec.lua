@@ -157,7 +157,7 @@ kit.describe("a quota", function(backend)
       assert(engine:signal { name = "go", instance = id, data = i })
       engine:run { id = id }
     end
-    assert.equal("completed", kit.status(engine, one))
+    assert.completed(engine, one)
     assert_put_off(engine, two, "events", 1)
     assert.equal("completed", goes_on(engine, clock, two))
     assert.same({ got = 2 }, engine:get(two).output)
@@ -207,7 +207,7 @@ kit.describe("a quota", function(backend)
       "mod.two")), { emits = 1 })
     local id = assert(engine:start "mod.two")
     engine:run { id = id }
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert(engine:load(kit.one(function(ctx) ctx.emit("x.y", {}) end)))
     id = assert(engine:start "t.one")
     engine:run { id = id }

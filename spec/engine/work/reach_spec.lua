@@ -62,7 +62,7 @@ kit.describe("a child whose group has no worker", function(backend)
     local engine, id, kid, _, url = began "dead"
     assert(engine:signal { name = "end", instance = id })
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal("cancelled", kit.status(engine, kid))
     assert.equal(0, kit.count(backend, url, "agenda"))
     assert.equal(0, kit.count(backend, url, "inbox"))
@@ -103,7 +103,7 @@ kit.describe("a child whose group has no worker", function(backend)
     probe.fault "engine.reach=fail@1"
     assert(engine:run())
     probe.fault(nil)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.not_equal("cancelled", kit.status(engine, kid))
     engine:close()
     return kit.rival(backend, url, clock, { group = group }), kid, clock, url
