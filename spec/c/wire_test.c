@@ -321,8 +321,39 @@ static void says(pawl_handler handler, size_t at, const char *member,
   r.vars_changed = buf == &r.vars;
   r.data_changed = buf == &r.data;
   r.attrs_changed = buf == &r.attrs;
-  if (!CHECK_INT(pawl_answer_is_right(host, &limits, &call, &r), want))
+  if (!CHECK_INT(pawl_answer_judge(host, &limits, &call, &r),
+                 want ? PAWL_OK : PAWL_SCRIPT))
     printf("  %s of %s: %s\n", member, pawl_handler_name(handler), text);
+  pawl_said_deinit(&r);
+  pawl_host_close(host);
+}
+
+static int is_short;
+
+static void *scarce(void *ud, void *ptr, size_t osize, size_t nsize) {
+  (void)ud;
+  (void)osize;
+  if (nsize) return is_short ? NULL : realloc(ptr, nsize);
+  free(ptr);
+  return NULL;
+}
+
+static void without_memory_nothing_is_said_of_it(void) {
+  pawl_host *host = NULL;
+  static const pawl_alloc alloc = {scarce, NULL};
+  pawl_host_options options = {.max_bytes = 1000, .alloc = &alloc};
+  pawl_call call = {.handler = PAWL_HANDLER_RUN};
+  pawl_error err;
+  pawl_said r;
+  CHECK_INT(pawl_host_open_bare(&options, &host, &err), PAWL_OK);
+  pawl_said_init(&r, NULL);
+  pawl_buf_addz(&r.emits, "[{\"payload\":1,\"type\":\"x\"}]");
+  is_short = 1;
+  CHECK_INT(pawl_answer_judge(host, &limits, &call, &r), PAWL_NOMEM);
+  is_short = 0;
+  CHECK_INT(pawl_answer_judge(host, &limits, &call, &r), PAWL_OK);
+  r.emits.failed = 1; /* it was not taken whole */
+  CHECK_INT(pawl_answer_judge(host, &limits, &call, &r), PAWL_NOMEM);
   pawl_said_deinit(&r);
   pawl_host_close(host);
 }
@@ -452,6 +483,7 @@ int main(void) {
   a_piece_is_sent_at_once();
   a_signal_ends_a_wait();
   only_what_a_handler_leaves_is_believed();
+  without_memory_nothing_is_said_of_it();
   what_is_no_text_is_not_shown();
   return TEST_END;
 }

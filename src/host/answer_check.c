@@ -81,6 +81,7 @@ static int is_typed(const char *type, pawl_str value, pawl_buf *scratch) {
     return scratch->len <= MOST_ATTR_TEXT && is_text(pawl_buf_str(scratch));
   if (strcmp(type, "binary") != 0) return 0;
   ok = pawl_base64_decode(pawl_buf_str(scratch), &bytes) && !bytes.failed;
+  scratch->failed |= bytes.failed;
   pawl_buf_deinit(&bytes);
   return ok;
 }
@@ -340,25 +341,31 @@ static int are_all(const pawl_limits *limits, const pawl_call *call,
 #define BOOL_LIST(name) BOOL_TEXT(name)
 #define BOOL(type, name) BOOL_##type(name)
 
-int pawl_answer_is_right(const pawl_host *host, const pawl_limits *limits,
-                         const pawl_call *call, pawl_said *r) {
-  pawl_buf scratch = {.alloc = &host->alloc};
-  int failed = 0, ok;
-  PAWL_RESULT_EFFECTS(BOOL)
-  PAWL_RESULT_FAILURE(BOOL)
-  if (failed || (pawl_handler_is_pure(call->handler) && !leaves_all(r)))
-    return 0;
+/* But for what goes out. */
+static int is_right(const pawl_host *host, const pawl_limits *limits,
+                    const pawl_call *call, const pawl_said *r) {
+  if (pawl_handler_is_pure(call->handler) && !leaves_all(r)) return 0;
   if (!is_object(r->vars_changed, &r->vars, host->max_bytes) ||
       !is_object(r->data_changed, &r->data, host->max_bytes) ||
       !is_object(r->attrs_changed, &r->attrs, host->max_bytes) ||
       !is_transition(call, r) || !is_output(host, limits, call, r))
     return 0;
-  if (r->at_us < 0 || r->at_us > PAWL_TIME_MAX || !is_duration(call, r))
-    return 0;
-  ok = are_all(limits, call, r, &scratch);
+  return r->at_us >= 0 && r->at_us <= PAWL_TIME_MAX && is_duration(call, r);
+}
+
+pawl_code pawl_answer_judge(const pawl_host *host, const pawl_limits *limits,
+                            const pawl_call *call, pawl_said *r) {
+  pawl_buf scratch = {.alloc = &host->alloc};
+  int failed = 0, ok;
+  PAWL_RESULT_EFFECTS(BOOL)
+  PAWL_RESULT_FAILURE(BOOL)
+  if (failed) return PAWL_NOMEM;
+  ok = is_right(host, limits, call, r) && are_all(limits, call, r, &scratch);
+  failed = scratch.failed;
   pawl_buf_deinit(&scratch);
+  if (!ok) return failed ? PAWL_NOMEM : PAWL_SCRIPT;
   pawl_said_drop_failure(r); /* there is none */
-  return ok;
+  return PAWL_OK;
 }
 
 /* ---- of one that failed ---- */

@@ -13,9 +13,10 @@
 #include "host.h"
 
 /* The result of a handler that was called with *call; flags are made 0 or 1.
- * 0: it is not to be used. */
-int pawl_answer_is_right(const pawl_host *host, const pawl_limits *limits,
-                         const pawl_call *call, pawl_said *result);
+ * PAWL_SCRIPT: it is not to be used. PAWL_NOMEM: there was no memory here to
+ * take it, or to look at it, which says nothing of the process. */
+pawl_code pawl_answer_judge(const pawl_host *host, const pawl_limits *limits,
+                            const pawl_call *call, pawl_said *result);
 /* What is no text is taken out of an error's texts; what is no JSON, or too
  * long, out of the rest. */
 void pawl_answer_mend_error(pawl_error *err);

@@ -664,9 +664,10 @@ static pawl_code take_done(pawl_remote *r, pawl_run *run, pawl_wire *m,
     *err = why;
     return rc;
   }
-  if (!pawl_answer_is_right(r->host, r->limits, run->call, result))
-    return fail_wrong(r, "its answer was no answer", err);
-  return PAWL_OK;
+  rc = pawl_answer_judge(r->host, r->limits, run->call, result);
+  if (rc == PAWL_NOMEM) return pawl_fail_memory(err);
+  return rc == PAWL_OK ? PAWL_OK
+                       : fail_wrong(r, "its answer was no answer", err);
 }
 
 /* Of its time, once it has waited; of its grace too, if it has used that: all
