@@ -1,13 +1,16 @@
 /* What follows a failure; and ending. */
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "../value/json.h"
 #include "machine.h"
 
 void pawl_set_detail(pawl_plan *p, const pawl_error *err) {
   pawl_buf_clear(&p->detail);
-  if (err->where[0]) pawl_buf_addf(&p->detail, "%s: ", err->where);
+  /* many a message begins with it */
+  if (strncmp(err->message, err->where, strlen(err->where)) != 0)
+    pawl_buf_addf(&p->detail, "%s: ", err->where);
   if (err->raised[0]) pawl_buf_addf(&p->detail, "%s: ", err->raised);
   pawl_buf_addz(&p->detail, err->message);
 }
