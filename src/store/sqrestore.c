@@ -58,10 +58,9 @@ static int exec_catalogue(sqlite3 *db, pawl_stmt which,
   return rc;
 }
 
-/* B7, B8 */
-static pawl_code clean(sqlite3 *draft, const pawl_sqconn *from,
-                       pawl_error *err) {
-  MUST(check_draft(draft, from->name, err));
+/* B8 */
+static pawl_code free_leases(sqlite3 *draft, const pawl_sqconn *from,
+                             pawl_error *err) {
   if (exec_catalogue(draft, PAWL_STMT_agenda_free, from->alloc) != SQLITE_OK)
     return fail_draft(draft, from->name, err);
   return PAWL_OK;
@@ -83,8 +82,9 @@ static pawl_code make_draft(sqlite3 **out, pawl_sqconn *from,
     return fail_draft(*out, from->name, err);
   MUST(pawl_sqbackup_pages(*out, from->db, from->name, "restore.read", stop,
                            err));
-  MUST(clean(*out, from, err));
-  MUST(count_bytes(*out, from->name, bytes, err));
+  MUST(check_draft(*out, from->name, err));
+  MUST(count_bytes(*out, from->name, bytes, err)); /* as the copy has them */
+  MUST(free_leases(*out, from, err));
   if (sqlite3_exec(*out, PAWL_SQ_SEAL, NULL, NULL, NULL) != SQLITE_OK)
     return fail_draft(*out, from->name, err);
   return PAWL_OK;
@@ -149,5 +149,6 @@ out:
 
 pawl_code pawl_sqrestore_begun(pawl_sqconn *c, pawl_error *err) {
   assert(c->is_memory && c->options->copy.at);
-  return clean(c->db, c, err);
+  MUST(check_draft(c->db, c->name, err));
+  return free_leases(c->db, c, err);
 }
