@@ -98,4 +98,32 @@ Site.each("an instance that kills its worker", function(new)
     -- the others have run twice at most: with the poisoned one, then alone
     assert.truthy(#site:runs() <= 5 + 9 * 3 + 9)
   end)
+
+  it("after it has waited is suspended; those that wait beside it complete",
+    function()
+      local site = new(Site.flow { { "a", [[
+        if ctx.input.poison then
+          ctx.await(0.4)
+          os.execute "kill -9 $PPID"
+        else
+          ctx.await(2)
+        end]] } })
+      local poison = site:start(1, function() return { poison = true } end)[1]
+      local ids = site:start(6, function() return { poison = false } end)
+      local worker
+      local deaths = 0
+      repeat
+        worker = site:worker { "--until-idle", "--recoveries", "3" }
+        deaths = deaths + 1
+      until worker:wait(30) ~= 137 or deaths == 12
+      assert.equal(0, worker:code(), worker:output() .. worker:errors())
+      assert.equal(5, deaths)
+      site:assert_steps(ids) -- none of them is held for the cause
+      assert.equal(#ids, site:number "select count(*) from pawl.instance \
+        where status = 'completed'")
+      site:assert_at_rest()
+      local shown = site.folder:json("show", poison, "--store", site.url)
+      assert.equal("suspended", shown.status)
+      assert.equal("poisoned", shown.error.code)
+    end)
 end)

@@ -249,6 +249,7 @@ kit.describe("rule 1, the lease id,", function(backend)
       inbox_delete = { no = { no } },
       deadline_drop = {},
       agenda_keep = { seen = { 1 } },
+      agenda_blame = { takeovers = 5 },
       agenda_release = { seen = { 1 }, due_at = { now + 5 }, now = now },
       agenda_end = { seen = { 1 } },
       agenda_unclaim = { executor = { probe.null }, due_at = { now } },
@@ -374,7 +375,7 @@ kit.describe("rule 1, the lease id,", function(backend)
     end
     -- and each of them does write under the lease that holds
     writes.instance_stand.commits = { 1 } -- behind the other one
-    for _, name in ipairs { "agenda_keep", "deadline_drop", "inbox_delete",
+    for _, name in ipairs { "agenda_keep", "agenda_blame", "deadline_drop", "inbox_delete",
       "inbox_take",
       "inbox_keep", "inbox_clear", "attribute_put", "attribute_delete",
       "history_insert", "instance_commit", "instance_stand",

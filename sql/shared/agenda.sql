@@ -61,6 +61,14 @@ select instance from pawl.agenda
             else workflow = @code end
  order by instance limit @max;
 
+-- name: agenda_blame
+-- args: @shard smallint, @id uuid, @lease uuid, @takeovers integer
+-- rows: instance uuid
+-- What another would count on from, if this executor died now.
+update pawl.agenda set takeovers = @takeovers
+ where shard = @shard and instance = @id and lease = @lease
+returning instance;
+
 -- name: agenda_get
 -- args: @shard smallint, @id uuid, @now time?
 -- rows: ready boolean, due_at time, lease uuid, executor uuid,

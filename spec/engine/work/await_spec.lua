@@ -730,42 +730,6 @@ kit.describe("how many wait", function(backend)
     assert.equal(5, assert(engine:tick(1)).ended)
   end)
 
-  it("those that were taken over wait alone", function()
-    local a, b, clock = kit.pair(backend,
-      { kit.one(function(ctx) ctx.await(5) end) })
-    local first = assert(a:start "t.one")
-    assert(a:tick())
-    clock:advance(31) -- a has stopped
-    local other = assert(b:start "t.one")
-    assert.equal(1, assert(b:tick(1)).waiting)
-    clock:advance(5)
-    assert(b:tick(1))
-    clock:advance(5)
-    assert(b:tick(1))
-    assert.completed(b, first)
-    assert.completed(b, other)
-  end)
-
-  it("and not before those have ended that wait already", function()
-    local turns = {}
-    local a, b, clock = kit.pair(backend, { kit.one(function(ctx)
-      turns[#turns + 1] = ctx.input .. " begins"
-      ctx.await(60)
-      turns[#turns + 1] = ctx.input .. " ends"
-    end) })
-    local first = assert(a:start("t.one", "taken over"))
-    assert(a:tick(1)) -- its worker stops
-    local other = assert(b:start("t.one", "other"))
-    for _ = 1, 16 do
-      assert(b:tick(1))
-      clock:advance(10)
-    end
-    assert.same({ "taken over begins", "other begins", "other ends",
-      "taken over begins", "taken over ends" }, turns)
-    assert.completed(b, first)
-    assert.completed(b, other)
-  end)
-
   it("one instance by itself can wait as well", function()
     local engine, clock = backend.fresh()
     assert(engine:load(kit.one(function(ctx) ctx.await(5) end)))

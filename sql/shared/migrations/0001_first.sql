@@ -576,7 +576,7 @@ comment on column pawl.agenda.was_due_at is
 comment on column pawl.agenda.due_at is
   'when to look: due work now, a retry, a timer, the end of a lease; of what is ready, its place in line';
 comment on column pawl.agenda.takeovers is
-  'claims taken from a dead executor since the last commit';
+  'claims taken from a dead executor since the last commit; one less while its handler waits, and others run beside it';
 comment on column pawl.agenda.latch is
   'raised by every wake-up that finds the row leased';
 create index agenda_ready on pawl.agenda

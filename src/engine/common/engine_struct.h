@@ -203,9 +203,11 @@ struct pawl_engine {
   int nheld;
   int ntrims;     /* plans whose instances are to be trimmed, trim.h */
   int last_found; /* a slot; what is looked for next is often behind it */
-  const struct pawl_held *alone; /* N3: nothing beside it; NULL: no such */
-  struct pawl_held **order;      /* of a round, turns.h; room for each slot */
-  struct pawl_held *first_turn;  /* of those in use, pawl_held_put_last */
+  struct pawl_held *alone; /* N3: taken over; NULL: no such */
+  int alone_rests;         /* its handler waits, others may come in: alone.h */
+  int alone_is_called;     /* it rests, and has something to go on with */
+  struct pawl_held **order;     /* of a round, turns.h; room for each slot */
+  struct pawl_held *first_turn; /* of those in use, pawl_held_put_last */
   struct pawl_held *last_turn;
   int64_t behind_us; /* of the last one, turns.c */
   /* ---- what the last look showed, offers.c and claim.c ---- */

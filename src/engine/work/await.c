@@ -19,6 +19,7 @@
 #include "claim.h"
 #include "run.h"
 
+#define LONG_WAIT_US (PAWL_SECOND / 10) /* others may come in meanwhile, N3 */
 #define LONG_ROUND_US (50 * 1000) /* results wait no longer for their commit */
 
 /* ---- looking at the store ---- */
@@ -26,6 +27,14 @@
 /* Only then may its handlers go on (N4). */
 static int waits(const pawl_held *h) {
   return h->state == PAWL_SLOT_READY && h->flights;
+}
+
+int pawl_await_may_go_on(const pawl_engine *e, const pawl_held *h) {
+  return !e->alone || e->alone_rests || h == e->alone;
+}
+
+static int may_go_on(const pawl_engine *e, const pawl_held *h) {
+  return waits(h) && pawl_await_may_go_on(e, h);
 }
 
 static pawl_code look_shard(pawl_engine *e, int shard, pawl_error *err) {
@@ -154,19 +163,36 @@ static void closed(pawl_engine *e, pawl_flight *f) {
   pawl_step_resume(e, f, 0, &why);
 }
 
+static int is_predicate(const pawl_flight *f) {
+  return pawl_run_await(f->run)->kind == PAWL_AWAIT_PREDICATE;
+}
+
+/* Has come what it waits for? */
+static int is_due(const pawl_flight *f, int64_t now) {
+  return f->events || now >= f->wake_us || pawl_run_is_lost(f->run);
+}
+
+/* N3: of one that rests. What it asks is asked less often then. */
+static int call(pawl_engine *e, const pawl_flight *f) {
+  const int64_t now = pawl_await_now(e);
+  pawl_error why;
+
+  if (is_due(f, now) || must_stop(e, f, now, &why)) e->alone_is_called = 1;
+  return 0;
+}
+
 /* 1: it went on. */
 static int ask(pawl_engine *e, pawl_flight *f) {
   assert(f->owner->state == PAWL_SLOT_READY && f->run); /* N4 */
   int64_t now = pawl_await_now(e);
-  int is_predicate = pawl_run_await(f->run)->kind == PAWL_AWAIT_PREDICATE;
   pawl_error why;
 
+  if (f->owner == e->alone && e->alone_rests) return call(e, f);
   if (must_stop(e, f, now, &why))
     tell(e, f, &why);
   else if (f->events < 0)
     closed(e, f);
-  else if (f->events || now >= f->wake_us || pawl_run_is_lost(f->run) ||
-           (is_predicate && e->ask_all))
+  else if (is_due(f, now) || (is_predicate(f) && e->ask_all))
     pawl_step_resume(e, f, f->events, NULL);
   else
     return 0;
@@ -178,7 +204,8 @@ int pawl_await_fds(pawl_engine *e) {
 
   if (!e->nwaiting) return n;
   PAWL_EACH_FLIGHT(e, f) {
-    const pawl_await *a = waits(f->owner) ? pawl_run_await(f->run) : NULL;
+    const pawl_await *a =
+        may_go_on(e, f->owner) ? pawl_run_await(f->run) : NULL;
     if (!a || a->kind != PAWL_AWAIT_FD) continue;
     e->fds[n].fd = a->fd;
     e->fds[n].events = (short)((a->events & PAWL_AWAIT_READ ? POLLIN : 0) |
@@ -209,7 +236,7 @@ void pawl_await_poll(pawl_engine *e, int64_t deadline_mono, int *ran) {
   prepare(e);
   for (i = 0; i < n && !e->interrupted; i++) {
     pawl_flight *f = &e->flights[(e->next_asked + i) % n];
-    if (!f->owner || !waits(f->owner) || !ask(e, f)) continue;
+    if (!f->owner || !may_go_on(e, f->owner) || !ask(e, f)) continue;
     ++*ran;
     if (pawl_clock_mono() < until) continue;
     i++;
@@ -231,7 +258,10 @@ static int64_t beside(const pawl_engine *e, const pawl_held *h) {
 }
 
 int pawl_await_beside(pawl_engine *e, const pawl_held *h) {
-  return pawl_engine_now(e) >= beside(e, h);
+  if (pawl_engine_now(e) < beside(e, h)) return 0;
+  if (h != e->alone || !e->alone_rests) return 1;
+  e->alone_is_called = 1;
+  return 0;
 }
 
 /* When there may be something to decide beside those of a slot. */
@@ -239,8 +269,41 @@ static int64_t next_beside(pawl_engine *e) {
   int64_t next = PAWL_NEVER;
 
   PAWL_EACH_SLOT (e, h)
-    if (waits(h) && beside(e, h) < next) next = beside(e, h);
+    if (may_go_on(e, h) && beside(e, h) < next) next = beside(e, h);
   return next;
+}
+
+/* N3: by pawl_await_now, of the alone one's handlers; PAWL_NEVER: one of them
+ * goes on before. */
+static int64_t all_wait_long_at(const pawl_engine *e, int64_t now) {
+  int64_t at = now;
+
+  for (const pawl_flight *f = e->alone->flights; f; f = f->next) {
+    const int64_t long_at = pawl_time_after(f->waits_us, LONG_WAIT_US);
+    if (long_at > at) at = long_at;
+    if (pawl_run_is_lost(f->run)) return PAWL_NEVER;
+    if (!is_predicate(f) && f->wake_us < pawl_time_after(at, LONG_WAIT_US))
+      return PAWL_NEVER;
+  }
+  return at;
+}
+
+int64_t pawl_await_rests_at(pawl_engine *e) {
+  const pawl_held *h = e->alone;
+  const int64_t now_us = pawl_engine_now(e), now = pawl_await_now(e);
+
+  if (!h || e->alone_rests || !waits(h) || h->look ||
+      beside(e, h) < pawl_time_after(now_us, LONG_WAIT_US))
+    return PAWL_NEVER;
+  const int64_t at = all_wait_long_at(e, now);
+  return at == PAWL_NEVER ? at : pawl_time_after(now_us, at - now);
+}
+
+void pawl_await_rest(pawl_engine *e) {
+  const int64_t us = pawl_time_after(pawl_await_now(e), PAWL_AWAIT_LOOK_US);
+
+  for (pawl_flight *f = e->alone->flights; f; f = f->next)
+    if (is_predicate(f)) f->wake_us = us;
 }
 
 int64_t pawl_await_next(pawl_engine *e) {
@@ -248,7 +311,7 @@ int64_t pawl_await_next(pawl_engine *e) {
 
   if (!e->nflights) return PAWL_NEVER;
   PAWL_EACH_FLIGHT(e, f) {
-    if (!waits(f->owner)) continue;
+    if (!may_go_on(e, f->owner)) continue;
     if (pawl_run_is_lost(f->run)) us = now;
     if (f->wake_us < us) us = f->wake_us;
     if (f->until_us < us) us = f->until_us;
@@ -257,5 +320,7 @@ int64_t pawl_await_next(pawl_engine *e) {
   us = us == PAWL_NEVER ? us : pawl_engine_now(e) + (us - now);
   const int64_t beside = next_beside(e);
   if (beside < next) next = beside;
+  const int64_t rest = pawl_await_rests_at(e);
+  if (rest < next) next = rest;
   return us < next ? us : next;
 }

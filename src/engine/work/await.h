@@ -41,10 +41,19 @@ int pawl_await_is_aloft(const pawl_held *h, const pawl_token *t);
 pawl_code pawl_await_look(pawl_engine *e, pawl_error *err);
 /* Goes on with those that can. *ran: how many. */
 void pawl_await_poll(pawl_engine *e, int64_t deadline_mono, int *ran);
-/* Is there something to be decided beside those of the slot? */
+/* N3: does nothing keep it from running? Others wait for one that was taken
+ * over, unless that rests. */
+int pawl_await_may_go_on(const pawl_engine *e, const pawl_held *h);
+/* Is there something to be decided beside those of the slot? One that rests is
+ * called for that. */
 int pawl_await_beside(pawl_engine *e, const pawl_held *h);
-/* When one of them must be asked again, or what is beside them looked at, by the engine's time; descriptors are
- * not counted. */
+/* N3: when the one that was taken over has waited for long, and waits on, by
+ * the engine's time; PAWL_NEVER: it rests, or goes on soon. */
+int64_t pawl_await_rests_at(pawl_engine *e);
+/* It rests from now on: what it asks again and again is asked less often. */
+void pawl_await_rest(pawl_engine *e);
+/* When one of them must be asked again, or what is beside them looked at, by
+ * the engine's time; descriptors are not counted. */
 int64_t pawl_await_next(pawl_engine *e);
 /* Their descriptors, into e->fds from the second on: how many with that. */
 int pawl_await_fds(pawl_engine *e);

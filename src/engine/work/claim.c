@@ -402,21 +402,27 @@ static pawl_code claim_next(pawl_engine *e, pawl_stmt stmt, int want, int *got,
   return claim_now(e, &c, got, err);
 }
 
+/* N3: one, before the others. All that is held waits, and does nothing else
+ * until this one has run. */
+static pawl_code claim_suspect(pawl_engine *e, int *got, pawl_error *err) {
+  for (int k = 0; k < e->nshards && !*got; k++)
+    MUST(claim_next(e, PAWL_STMT_agenda_claim_suspect, 1, got, err));
+  e->suspect_ready = *got > 0;
+  PAWL_EACH_SLOT (e, h)
+    if (*got && h->state != PAWL_SLOT_FREE && !h->flights) e->alone = h;
+  /* N3; or it led nowhere */
+  assert(e->nheld == e->nwaiting + (e->alone != NULL));
+  return PAWL_OK;
+}
+
 pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err) {
   int n = 0, got = 0;
 
-  if (e->suspect_ready && !e->nheld) { /* N3: one alone, before the others */
-    for (int k = 0; k < e->nshards && !got; k++)
-      MUST(claim_next(e, PAWL_STMT_agenda_claim_suspect, 1, &got, err));
-    if (got) {
-      PAWL_EACH_SLOT (e, h)
-        if (h->state != PAWL_SLOT_FREE) e->alone = h;
-      assert(e->nheld == (e->alone != NULL)); /* N3; or it led nowhere */
-      return PAWL_OK;
-    }
-    e->suspect_ready = 0;
+  if (e->suspect_ready && !e->alone && e->nheld == e->nwaiting) {
+    MUST(claim_suspect(e, &got, err));
+    if (got) return PAWL_OK;
   }
-  if (!e->fresh_ready || e->suspect_ready) return PAWL_OK;
+  if (!e->fresh_ready || pawl_alone_is_next(e)) return PAWL_OK;
   for (int k = 0; k < e->nshards && got < want; k++) {
     MUST(claim_next(e, PAWL_STMT_agenda_claim, want - got, &n, err));
     got += n;

@@ -43,6 +43,8 @@ void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run) {
   f->run = run;
   f->events = 0; /* what was found is told */
   f->lines = h->d.lines;
+  if (a->kind != PAWL_AWAIT_PREDICATE || !f->waits_us)
+    f->waits_us = pawl_await_now(e);
   f->wake_us =
       after_us(pawl_await_now(e),
                a->kind == PAWL_AWAIT_PREDICATE ? ASK_EVERY_US : a->timeout_us);

@@ -9,7 +9,7 @@
 #include "turns.h"
 
 int pawl_refill_has_room(const pawl_engine *e) {
-  return !e->alone && e->nflights < e->config.concurrency;
+  return (!e->alone || e->alone_rests) && e->nflights < e->config.concurrency;
 }
 
 /* Of a short tick those count that have not run yet: what has just come goes
@@ -73,7 +73,7 @@ static int is_worth_claiming(const pawl_engine *e, int want) {
  * looking that timers become ready and other workflows are seen. */
 static int may_skip_look(const pawl_engine *e) {
   return e->woken && e->ahead == PAWL_AHEAD_MAY && e->nheld == e->nwaiting &&
-         !e->suspect_ready;
+         !pawl_alone_is_next(e);
 }
 
 int pawl_refill_is_spent(const pawl_engine *e) {
@@ -94,8 +94,8 @@ static int is_timer_due(pawl_engine *e) {
 static int must_look(pawl_engine *e) {
   return pawl_clock_mono() >= e->look_mono_us || is_timer_due(e) ||
          (owes_look(e) && pawl_refill_is_spent(e)) ||
-         (e->nheld == e->nwaiting && !e->fresh_ready && !e->suspect_ready &&
-          !pawl_claim_is_quiet(e));
+         (e->nheld == e->nwaiting && !e->fresh_ready &&
+          !pawl_alone_is_next(e) && !pawl_claim_is_quiet(e));
 }
 
 /* In a short tick there is one claim, at its beginning; others where there is
@@ -130,7 +130,7 @@ static pawl_code refill(pawl_engine *e, int want, pawl_error *err) {
   /* ahead of what is in work; with nothing in work there is nothing to gain,
    * and what is claimed in a short tick is to run in it */
   if (pawl_pipeline_is_open(e) && e->nheld > e->nwaiting &&
-      !e->suspect_ready && !pawl_budget_is_tight(e))
+      !pawl_alone_is_next(e) && !pawl_budget_is_tight(e))
     MUST(pawl_claim_send(e, want, err));
   else
     MUST(pawl_claim_more(e, want, err));

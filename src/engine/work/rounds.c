@@ -7,6 +7,7 @@
 #include "../common/pipeline.h"
 #include "../common/time.h"
 #include "../versions/versions.h"
+#include "alone.h"
 #include "aside.h"
 #include "await.h"
 #include "budget.h"
@@ -33,6 +34,8 @@ static int is_known(const pawl_held *h) {
  * was committed in the middle of a round looks before the next (N6). */
 static int is_runnable(pawl_engine *e, pawl_held *h) {
   if (h->state != PAWL_SLOT_READY || !is_known(h) || h->look) return 0;
+  if ((h->flights || h->queued_mono_us) && !pawl_await_may_go_on(e, h))
+    return 0; /* N3 */
   if (h->flights) return pawl_await_beside(e, h);
   if (pawl_await_has_place(e, h) || !pawl_decide_may_wait(&h->d)) {
     h->queued_mono_us = 0;
@@ -264,6 +267,7 @@ pawl_code pawl_rounds_run(pawl_engine *e, int whole, int may,
     MUST(load_more(e, err));
     if (e->nwaiting) MUST(pawl_await_look(e, err));
     if (may & PAWL_RESUMING) poll(e, &resumed);
+    MUST(pawl_alone_settle(e, &resumed, err));
     int foreign = any_foreign(e);
     MUST(run_round(e, &ran, &stop, err));
     if (foreign) MUST(pawl_claim_release(e, err));
@@ -300,10 +304,10 @@ pawl_code pawl_rounds_begin(pawl_engine *e, int64_t budget_us,
 
 int64_t pawl_rounds_next(pawl_engine *e) {
   int64_t next = pawl_await_next(e);
-  int ready = e->fresh_ready || (e->suspect_ready && !e->nheld);
+  /* N3: before the others, after those that are held */
+  int ready = pawl_alone_is_next(e) ? e->nheld == e->nwaiting : e->fresh_ready;
 
   if (e->nheld > e->nwaiting + pawl_claim_queued(e)) return 0;
-  if (e->suspect_ready && e->nheld) ready = 0; /* N3: after those that wait */
   if (!pawl_refill_has_room(e))
     return next; /* what is due has to wait for those */
   if (ready) return 0;

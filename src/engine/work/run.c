@@ -83,6 +83,7 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
       await_now < PAWL_NEVER - limit_us ? await_now + limit_us : PAWL_NEVER;
   pawl_code rc = pawl_host_begin(e->host, c, &e->result, &run, err);
   f->began_mono_us = began;
+  f->waits_us = 0;
   f->busy_us = h->d.took_us = pawl_clock_mono() - began;
   *waits = run != NULL;
   if (run) pawl_await_begin(e, h, run);

@@ -70,7 +70,9 @@ void pawl_held_free(pawl_engine *e, pawl_held *h) {
   e->nheld--;
   assert(e->nheld >= 0 && e->nwaiting <= e->nheld);
   /* N3: it alone was held, so others may come in again */
-  if (e->alone == h) e->alone = NULL;
+  if (e->alone != h) return;
+  e->alone = NULL;
+  e->alone_rests = e->alone_is_called = 0;
 }
 
 void pawl_held_lose(pawl_engine *e, pawl_held *h, const pawl_error *why) {

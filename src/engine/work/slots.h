@@ -12,7 +12,8 @@
  *          N2 a plan that is set is either committed, or kept until the store
  *             says what became of it; its handler does not run again.
  *          N3 an instance that was taken over runs while nothing else is
- *             held (promise 7), also while its handler waits.
+ *             held that could run (promise 7), one such at a time. While its
+ *             handler waits for long, others come in: it rests (alone.h).
  *          N4 a slot whose handlers wait is READY, or has a plan of what came
  *             before or beside them: it is not given back, and nothing is
  *             decided of the tokens that they run for (pawl_decide_beside).
@@ -66,6 +67,8 @@ typedef struct pawl_flight {
   int64_t visit, attempt;
   int64_t vars_no;       /* the slot's, when it began */
   int64_t began_us;      /* for its record */
+  int64_t waits_us;      /* since when, by pawl_await_now; of one that asks
+                            again and again, since it asked first */
   int64_t busy_us;       /* spent in Lua */
   int64_t began_mono_us; /* for who is told how long it took */
   int64_t until_us;      /* its node's timeout, by pawl_await_now */
@@ -121,6 +124,11 @@ typedef struct pawl_step_unit {
   pawl_error failed; /* the first of its SQL, by which the step has failed,
                         whatever its handler makes of that; PAWL_OK: none */
 } pawl_step_unit;
+
+/* Is it the turn of one that was taken over, before all that is fresh? */
+static inline int pawl_alone_is_next(const pawl_engine *e) {
+  return e->suspect_ready && !e->alone;
+}
 
 /* All slots that were made, free ones too. */
 #define PAWL_EACH_SLOT(e, h) \
