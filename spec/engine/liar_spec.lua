@@ -14,9 +14,9 @@ local tmp = require "spec.support.tmp"
 
 -- Seconds: what a handler of theirs may take, and how long the host may be held
 -- up by one: that, 0.1 s, and what it takes to begin and to commit.
-local TIME <const>, MOST <const> = 0.1, 4 -- without a bound: 15 s and more
+local TIME <const>, MOST <const> = 0.1, 8 -- without a bound: 15 s and more
 -- Of a load, our own modules have 2 s besides, of a start 10 s.
-local MOST_LOAD <const>, MOST_START <const> = 5, 14
+local MOST_LOAD <const>, MOST_START <const> = 9, 14
 
 -- What one may have the host take of its memory, in MB; a sanitizer's is more.
 local MOST_MB <const> = build.dir:find "sanitize" and 300 or 16
