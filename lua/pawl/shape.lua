@@ -302,6 +302,9 @@ local function one_or_more(one, all, example, check)
   return function(value, what)
     local list = type(value) == "table" and value or { value }
     local out = {}
+    if type(value) ~= "table" and type(value) ~= "string" then
+      must_be(("a %s, or a list of them"):format(one), value, what, example)
+    end
     if not shape.is_list(list) then
       fail(example, "%s must be a list of %s", what, all)
     end

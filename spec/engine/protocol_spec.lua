@@ -375,7 +375,8 @@ kit.describe("rule 1, the lease id,", function(backend)
     end
     -- and each of them does write under the lease that holds
     writes.instance_stand.commits = { 1 } -- behind the other one
-    for _, name in ipairs { "agenda_keep", "agenda_blame", "deadline_drop", "inbox_delete",
+    for _, name in ipairs { "agenda_keep", "agenda_blame", "deadline_drop",
+      "inbox_delete",
       "inbox_take",
       "inbox_keep", "inbox_clear", "attribute_put", "attribute_delete",
       "history_insert", "instance_commit", "instance_stand",

@@ -242,6 +242,10 @@ describe("an error of the builder", function()
       '{ "timeout", "busy" }', step { retry = { on = { x = "a" } } })
     refuses("code 2 in 'never' of 'retry' of step \"s\" must be a string, not "
       .. "an integer", nil, step { retry = { never = { "a", 1 } } })
+    refuses("'of' of undo \"u\" must be a node, or a list of them, not an "
+      .. "integer", '{ "book", "pay" }', function()
+        o:undo("u", { of = 7, next = "z" })
+      end)
     refuses("'on' of 'retry' of step \"s\" is empty", nil,
       step { retry = { on = {} } })
     refuses("'on' and 'never' of 'retry' of step \"s\" both name 'busy'",

@@ -261,7 +261,8 @@ static int ctx_publish(lua_State *L, pawl_run *run) {
   pawl_str name;
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
-    pawl_ctx_raise_text(L, PAWL_VALUE, HINT, "ctx.publish: the name is a %s",
+    pawl_ctx_raise_text(L, PAWL_VALUE, HINT,
+                        "ctx.publish: the name is a %s, not text",
                         luaL_typename(L, 1));
   name.at = lua_tolstring(L, 1, &name.len);
   if (!is_name(name, PAWL_MAX_SIGNAL_TEXT))
