@@ -453,6 +453,18 @@ kit.describe("ctx.escalate in a child", function(backend)
       engine:get(engine:children(id)[1].id).variables)
   end)
 
+  it("stays in the child, where that catches it itself", function()
+    local own = pawl.workflow { code = "t.child" }
+    own:step("tell", { run = says("stock.low", { left = 3 }),
+      on_event = { event = "stock.low", interrupt = false, run = lane } })
+    own:finish("done", { output = function() return "packed" end })
+    local engine, id = run(backend, { own, parent({ event = "stock.low",
+      interrupt = false, run = lane }, "call", options(CALL)) })
+    assert.same({ given = "packed" }, engine:get(id).variables)
+    assert.same({ 'escalated tell: "stock.low" to "tell.on_event"' },
+      told(engine, engine:children(id)[1].id))
+  end)
+
   it("that nobody catches is told where nobody did", function()
     local engine, id = run(backend, { teller(), between(), parent(nil, "call",
       { workflow = "t.between", into = "given", next = "done" }) })
