@@ -67,11 +67,13 @@ function Crash:point(when, code, node, field)
   end
 end
 
---- Something was done outside. `covered`: under that key.
-function Crash:effect(name, key, code, node, covered)
+--- Something was done outside.
+---@param done pawl.EffectDone
+function Crash:effect(done)
   if self.dead or not self.armed then return end
-  self.effects[#self.effects + 1] = { name = name, key = key,
-    covered = covered, by = ("%s of %s"):format(node or "?", code or "?") }
+  self.effects[#self.effects + 1] = { name = done.name, key = done.key,
+    covered = done.covered,
+    by = ("%s of %s"):format(done.node or "?", done.workflow or "?") }
 end
 
 -- What is asked of the engine meanwhile is another program's.
@@ -131,20 +133,31 @@ local function differ(base, run)
     :format(was or "nothing more", is or "nothing")
 end
 
+--- Why it is not known to be done again: under which keys it was done last.
+local function unknown(effects, what, by)
+  local covered, keys = true, {}
+  for _, one in ipairs(effects) do
+    if one.name == what and one.by == by then
+      covered = one.covered
+      keys[#keys + 1] = one.key
+    end
+  end
+  if not covered then
+    return "it is given no key; give it ctx.idempotency_key()"
+  end
+  return ("its key is another one each time: %s"):format(
+    table.concat(keys, ", ", math.max(#keys - 1, 1)))
+end
+
 --- What would be done more often than it is undisturbed.
 local function repeated(base, run)
   local expected = counted(base.crash.effects)
   for name, times in pairs(counted(run.crash.effects)) do
     if times > (expected[name] or 0) then
       local what, by = name:match "^(.-)%z(.*)$"
-      local covered = true
-      for _, one in ipairs(run.crash.effects) do
-        if one.name == what and one.by == by then covered = one.covered end
-      end
       return ("'%s' is done %d times in place of %d by the handler %s: %s")
-        :format(what, times, expected[name] or 0, by, covered
-        and "its key is another one each time"
-        or "it is given no key; give it ctx.idempotency_key()")
+        :format(what, times, expected[name] or 0, by,
+        unknown(run.crash.effects, what, by))
     end
   end
 end

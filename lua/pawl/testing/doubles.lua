@@ -4,6 +4,7 @@
 --- While an engine of the kit loads a workflow, each of its handlers is
 --- replaced by one that asks the engine's doubles first. So they may come and
 --- go while instances run.
+local core = require "pawl.core"
 local keys = require "pawl.keys"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
@@ -84,7 +85,7 @@ local function watched(state, code, node, field, handler)
     local ctx = select(EVENT_FIRST[field] and 2 or 1, ...)
     local watcher = state.watcher
     if watcher then watcher:point("before", code, node, field) end
-    state.running[coroutine.running()] = ctx
+    state.running[coroutine.running()] = { ctx = ctx }
     local results
     if DOUBLED[field] then
       results = table.pack(doubles.run(state, code, DOUBLED[field] .. node,
@@ -140,8 +141,8 @@ end
 --- A stub stands for what its step does outside, under the key of the visit.
 local function note_effect(state, double, ctx)
   if state.watcher and double.kind == "stub" then
-    state.watcher:effect(double.name, ctx.idempotency_key(), ctx.workflow,
-      ctx.node, true)
+    state.watcher:effect { name = double.name, key = ctx.idempotency_key(),
+      workflow = ctx.workflow, node = ctx.node, covered = true }
   end
 end
 
@@ -218,7 +219,8 @@ function doubles.host(state, name, value, call)
   local fn = state.host[name]
   local watcher = state.watcher
   if watcher and not call.again then
-    watcher:effect(name, call.key, call.workflow, call.node, true)
+    watcher:effect { name = name, key = call.key, workflow = call.workflow,
+      node = call.node, covered = true }
   end
   if double then
     double.calls[#double.calls + 1] = { instance = call.instance,
@@ -240,14 +242,52 @@ end
 
 ---- what code calls by itself ------------------------------------------------
 
---- Has one of the values the key in it, as text or in a table?
-local function holds(value, key, depth)
-  if type(value) == "string" then return value:find(key, 1, true) ~= nil end
-  if type(value) ~= "table" or depth == 0 then return false end
-  for _, inner in pairs(value) do
-    if holds(inner, key, depth - 1) then return true end
+--- What was done outside, as it is told to whoever watches.
+---@class pawl.EffectDone
+---@field name string
+---@field key? string       that it was done under; nil: by no handler
+---@field covered boolean   that is the visit's, or made of it
+---@field visit? string     the visit's own key, where that is to be compared
+---@field run? table        the handler's run: another one each time
+---@field workflow? string
+---@field node? string
+
+-- A text that holds the visit's key and at most so many bytes besides is what
+-- the other side knows it by; in a longer one the key is a part among others.
+local AROUND <const> = 64
+
+local add_keys
+
+--- Adds what a text has: in one of JSON each text counts for itself.
+local function add_text(found, text, key, depth)
+  if not text:find(key, 1, true) then return end
+  local inner = text:find "^%s*[{%[]" and core.json_decode(text)
+  local before = #found
+  if type(inner) == "table" then add_keys(found, inner, key, depth) end
+  if #found > before then return end
+  found.is_in_long = found.is_in_long or #text > #key + AROUND
+  if #text <= #key + AROUND then found[#found + 1] = text end
+end
+
+--- Adds the texts that hold the key, of a value and of tables in it.
+function add_keys(found, value, key, depth)
+  if type(value) == "string" then
+    add_text(found, value, key, depth)
+  elseif type(value) == "table" and depth > 0 then
+    for _, inner in pairs(value) do add_keys(found, inner, key, depth - 1) end
   end
-  return false
+end
+
+--- The text that is given as the key; of several the shortest, as that has the
+--- least besides. nil: none holds it.
+local function given_key(arguments, key)
+  local found = {}
+  add_keys(found, arguments, key, 5)
+  table.sort(found, function(a, b)
+    if #a ~= #b then return #a < #b end
+    return a < b
+  end)
+  return found[1] or found.is_in_long and key or nil
 end
 
 local function key_of(ctx)
@@ -257,16 +297,21 @@ end
 
 --- Is called by a handler: notes it, and does what it was told to.
 local function effect(state, double, ...)
-  local ctx = state.running[coroutine.running()]
+  local run = state.running[coroutine.running()]
+  local ctx = run and run.ctx
   local key, arguments = ctx and key_of(ctx), table.pack(...)
-  local covered = key and holds(arguments, key, 5) or false
+  local given = key and given_key(arguments, key)
+  local covered = given ~= nil and given ~= false
   double.calls[#double.calls + 1] = { arguments = arguments, key = key,
     covered = covered, instance = ctx and ctx.id, node = ctx and ctx.node,
     workflow = ctx and ctx.workflow, at = state.clock:now() }
   local o = double.options
   if state.watcher then
-    state.watcher:effect(double.name, key or o.reads and "", ctx
-      and ctx.workflow, ctx and ctx.node, covered or o.reads)
+    state.watcher:effect { name = double.name, run = run,
+      key = not o.reads and given or key or o.reads and "" or nil,
+      visit = not o.reads and covered and key or nil,
+      covered = covered or o.reads or false,
+      workflow = ctx and ctx.workflow, node = ctx and ctx.node }
   end
   if o.run then return o.run(...) end
   return copy(o.returns)

@@ -24,7 +24,7 @@ local methods = {}
 --   host      functions that were given, by name
 --   doubles   lists of them, by "code/node"; one of a function or a workflow,
 --             by "host NAME" and "workflow CODE"
---   running   by coroutine, the ctx of the handler that runs in it
+--   running   by coroutine, what runs in it: { ctx = }, another one each time
 --   watcher   is told of what runs, and may have it end there, or others go
 --             on first: see pawl.testing.crash, interleave and simulate
 --   late_us   that what follows is late, as it has died

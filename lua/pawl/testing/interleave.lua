@@ -113,15 +113,15 @@ end
 
 --- Something is to be done outside, by whoever is at it, as a double is of all
 --- engines; what is covered by a key counts once.
-function Party:effect(name, key, _, _, covered)
+function Party:effect(done)
   local turns = self.turns
   local by = turns.current
   if not by then return end
   by:inside()
-  by:tell(("does '%s'"):format(name))
+  by:tell(("does '%s'"):format(done.name))
   turns.neffects = turns.neffects + 1
-  turns.effects[("%s\0%s"):format(name, covered and key or turns.neffects)]
-    = name
+  turns.effects[("%s\0%s"):format(done.name, done.covered and done.key
+    or turns.neffects)] = done.name
 end
 
 -- Calls that change nothing and see nothing of the others.

@@ -115,7 +115,6 @@ function Simulation:point(when, code, node, field)
     error({ code = "killed", message = "the engine died in a spec" }, 0)
   end
   if not self.armed then return end
-  if when == "before" then self.ran = self.ran + 1 end
   local action = happens(self, when .. " " .. name, draw_at_handler,
     when == "before" and "fail" or "lose", when == "before" and 20 or 8, code,
     node, field)
@@ -143,17 +142,46 @@ function Simulation:commit(is_done)
   return true
 end
 
+--- Done in an earlier run of the visit, too, but under another key? One run may
+--- do it several times, each under its own, and may have ended in between: what
+--- no run before has come to is new, and no repetition.
+---@param done pawl.EffectDone
+local function other_key(self, done)
+  local at = done.name .. "\0" .. done.visit
+  local known = self.keys[at] or { n = 0, most = 0, texts = {} }
+  self.keys[at] = known
+  if known.run ~= done.run then
+    known.run, known.most, known.n = done.run, math.max(known.most, known.n), 0
+  end
+  known.n = known.n + 1
+  if known.texts[done.key] then return nil end
+  known.texts[done.key], known.first = true, known.first or done.key
+  return known.n <= known.most and known.first or nil
+end
+
+--- Why what is done again is not known by a key; nil: it is, or it is new.
+---@param done pawl.EffectDone
+local function unknown(self, done)
+  if done.covered then
+    local other = done.visit and other_key(self, done)
+    return other and ("its key is another one: %s, and then %s"):format(other,
+      done.key)
+  end
+  local at = done.name .. "\0" .. (done.key or "")
+  local before = self.done[at]
+  self.done[at] = done.run
+  return done.key and before and before ~= done.run
+    and "is given no key; give it ctx.idempotency_key()" or nil
+end
+
 --- Something was done outside: another time in one visit it has to be known by
 --- the key.
-function Simulation:effect(name, key, code, node, covered)
-  if self.dead or covered or not key then return end
-  local before = self.done[name .. "\0" .. key]
-  self.done[name .. "\0" .. key] = self.ran
-  if before and before ~= self.ran and not self.failure then
-    self.failure = { what = "twice", text = ("'%s' is done again in one visit "
-      .. "of %s of %s, and is given no key; give it ctx.idempotency_key()")
-      :format(name, node, code) }
-  end
+---@param done pawl.EffectDone
+function Simulation:effect(done)
+  local why = not self.dead and unknown(self, done)
+  if not why or self.failure then return end
+  self.failure = { what = "twice", text = ("'%s' is done again in one visit of "
+    .. "%s of %s, and %s"):format(done.name, done.node, done.workflow, why) }
 end
 
 --- Its program, or others, call the engine.
@@ -458,7 +486,7 @@ local function play(given, seed, story)
     require "pawl.testing.engine"
   local self = setmetatable({ given = given, seed = seed, log = {},
     random = not story and Random.new(seed) or nil, story = story or {},
-    places = {}, passed = {}, done = {}, called = {}, ran = 0, moment = 0,
+    places = {}, passed = {}, done = {}, keys = {}, called = {}, moment = 0,
     armed = false, what = "scenario" }, Simulation)
   local options, file = scenarios.fresh(given, { seed = seed,
     lease = scenarios.LEASE_US / 1e6,

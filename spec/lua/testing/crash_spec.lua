@@ -77,6 +77,85 @@ for _, backend in ipairs(backends) do
   end)
 end
 
+--- Runs a workflow of one step that charges once, giving what `key_of` makes of
+--- its ctx.
+local function charging(tool, key_of)
+  local function scenario(engine)
+    local charge = engine:effect "charge"
+    local flow = pawl.workflow { code = "t.charge" }
+    flow:step("pay", { retry = { max = 9, base = 1 }, run = function(ctx)
+      charge(10, key_of(ctx))
+    end })
+    assert(engine:load(flow))
+    assert(engine:start "t.charge")
+    engine:run_until_idle()
+  end
+  if tool == "simulate" then
+    return pcall(test.simulate, { scenario = scenario, seeds = 40 })
+  end
+  return pcall(test.crash_everywhere, scenario)
+end
+
+local function json(fields) return pawl.json.encode(fields) end
+
+-- What is given as a key, and what is found of it.
+local GIVEN <const> = {
+  ["the key itself"] = { function(key) return key end },
+  ["the key and a constant"] = { function(key) return key .. "-charge" end },
+  ["a table with the key"] = { function(key) return { at = { key } } end },
+  ["the key and the time"] = { function(key, ctx)
+    return key .. "@" .. ctx.now()
+  end, "/1/1@%d" },
+  ["JSON with the key and a time"] = { function(key, ctx)
+    return json { key = key, at = ctx.now() }
+  end },
+  ["JSON with a time in the key"] = { function(key, ctx)
+    return json { key = key .. "@" .. ctx.now(), more = ("x"):rep(99) }
+  end, "/1/1@%d" },
+  ["the key, and a text that has it and the time"] = { function(key, ctx)
+    return { key, "/charges/" .. key .. "?at=" .. ctx.now() }
+  end },
+  ["a letter that has the key and the time"] = { function(key, ctx)
+    return ("Dear bank, "):rep(9) .. key .. " at " .. ctx.now()
+  end },
+}
+
+for _, tool in ipairs { "crash_everywhere", "simulate" } do
+  describe("as a key of what is done outside, " .. tool, function()
+    for name, given in pairs(GIVEN) do
+      it((given[2] and "does not take " or "takes ") .. name, function()
+        local ok, err = charging(tool, function(ctx)
+          return given[1](ctx.idempotency_key(), ctx)
+        end)
+        assert.equal(not given[2], ok, err)
+        if ok then return end
+        assert.matches("its key is another one", err, 1, true)
+        assert.matches(given[2], err)
+        assert.matches("pay of t.charge", err, 1, true)
+      end)
+    end
+  end)
+end
+
+describe("a simulation of what is done outside", function()
+  it("takes several in one visit, each under its own key", function()
+    local ok, err = pcall(test.simulate, { seeds = 60, scenario = function(
+      engine)
+      local send = engine:effect "send"
+      local flow = pawl.workflow { code = "t.send" }
+      flow:step("send", { retry = { max = 9, base = 1 }, run = function(ctx)
+        for i = 1, 3 do
+          send(("%s-%d"):format(ctx.idempotency_key(), i))
+          if i == ctx.attempt then error { code = "later" } end
+        end
+      end })
+      assert(engine:load(flow))
+      assert(engine:start "t.send")
+    end })
+    assert.is_true(ok, err)
+  end)
+end)
+
 describe("a crash at every place", function()
   --- Runs a workflow of one step in it.
   local function one_step(run, options, after)
