@@ -8,7 +8,7 @@
 ---@field waiting_at fun(engine: pawl.Engine, id: string, node: string)
 ---@field path fun(engine: pawl.Engine, id: string, nodes: string[])
 ---@field vars fun(engine: pawl.Engine, id: string, vars: table)
----@field output fun(engine: pawl.Engine, id: string, value: any)
+---@field output fun(engine: pawl.Engine, id: string, value: any)  pawl.null: it has completed, and gave none
 ---@field emitted fun(engine: pawl.Engine, id: string, type: string, payload?: any)
 ---@field task_for fun(engine: pawl.Engine, id: string, who: string, node?: string)
 ---@field compensated fun(engine: pawl.Engine, id: string, nodes?: string[])

@@ -2,6 +2,7 @@
 --- not as it should be: where it went, what it holds, what it waits for.
 local core = require "pawl.core"
 local duration = require "pawl.duration"
+local given = require "pawl.testing.given"
 local keys = require "pawl.keys"
 local snapshot = require "pawl.testing.snapshot"
 
@@ -15,7 +16,7 @@ local VISITS <const> = { step = true, received = true, timer = true,
 
 local function history(engine, id)
   local rows, err = engine:history(id)
-  if not rows then error(tostring(err), 0) end
+  if not rows then given.fail("%s", tostring(err)) end
   return rows
 end
 
@@ -48,6 +49,7 @@ end
 
 ---@return string[]
 function asserts.path(engine, id)
+  given.instance("test.path", engine, id)
   return asserts.path_of(history(engine, id))
 end
 
@@ -56,12 +58,10 @@ local function shown(value)
   return core.json_encode(value) or tostring(value)
 end
 
-local function instance_of(engine, id)
-  if type(id) ~= "string" then
-    error(("an instance's id is wanted, not a %s"):format(type(id)), 0)
-  end
+local function instance_of(who, engine, id)
+  given.instance(who, engine, id)
   local instance, err = engine:get(id)
-  if not instance then error(tostring(err), 0) end
+  if not instance then given.fail("%s", tostring(err)) end
   return instance
 end
 
@@ -74,7 +74,7 @@ end
 --- What has become of an instance, in lines.
 ---@return string
 function asserts.story(engine, id)
-  local one = instance_of(engine, id)
+  local one = instance_of("test.story", engine, id)
   local lines = {
     ("instance %s of %s is %s"):format(id, one.workflow, one.status),
     "  path: " .. table.concat(asserts.path(engine, id), " > "),
@@ -126,10 +126,18 @@ end
 
 ---- assertions ---------------------------------------------------------------
 
--- Each gets engine, id, the instance, and what was given besides; it gives
--- whether it is so, and what should be, for what is said when it is not; and
--- lines of its own.
+-- Each gets engine, id, the instance, two arguments more, and whether it is
+-- negated; it gives whether it is so, and what should be, for what is said when
+-- it is not; and lines of its own.
 local CHECKS <const> = {}
+
+-- What each is given besides, see pawl.testing.given.
+local TAKES <const> = { completed = {}, failed = { "string?" },
+  waiting_at = { "node" }, path = { "nodes" }, vars = { "variables" },
+  output = { "value" }, emitted = { "string", "value?" },
+  task_for = { "string", "node?" }, compensated = { "nodes?" },
+  ran_times = { "node", "times" }, due_in = { "time", "node?" },
+  history = { "file" } }
 
 function CHECKS.completed(_, _, one)
   return one.status == "completed", "completed"
@@ -160,7 +168,10 @@ function CHECKS.vars(_, _, one, expected)
 end
 
 function CHECKS.output(_, _, one, expected)
-  return equal(expected, one.output), "with the output " .. shown(expected)
+  local wants = "with the output " .. shown(expected)
+  if expected ~= core.null then return equal(expected, one.output), wants end
+  return one.status == "completed"
+    and (one.output == nil or one.output == core.null), wants
 end
 
 --- Events of an instance; those that were published are gone from there.
@@ -228,8 +239,7 @@ function CHECKS.ran_times(engine, id, _, node, times)
 end
 
 function CHECKS.due_in(engine, id, _, time, node)
-  local us, problem = duration.parse(time)
-  if not us then error("due_in: " .. problem, 0) end
+  local us = duration.parse(time)
   local now, lines, found = engine:now(), {}, false
   local late_us = require("pawl.testing.engine").late_us(engine)
   for _, token in ipairs(assert(engine:tokens(id))) do
@@ -245,8 +255,8 @@ function CHECKS.due_in(engine, id, _, time, node)
 end
 
 --- A file that is not there is written, and all are when specs are told to.
-function CHECKS.history(engine, id, _, path)
-  local is, lines = snapshot.compare(engine, id, path)
+function CHECKS.history(engine, id, _, path, _, is_negated)
+  local is, lines = snapshot.compare(engine, id, path, not is_negated)
   for i, line in ipairs(lines) do lines[i] = "  " .. line end
   lines[#lines + 1] = "  PAWL_WRITE=1, or `pawl test --write`, writes it anew"
   return is, ("as in %s (-), and it went otherwise (+):"):format(path), lines
@@ -254,21 +264,51 @@ end
 
 ---- as luassert has them -----------------------------------------------------
 
-local ENGINES <const> = { ["pawl.engine"] = true }
+--- Is there such a node, in what is loaded, in the instance's own version, or
+--- in one by which it went before? And those that there are.
+local function has_node(engine, id, one, name)
+  local loaded = require("pawl.testing.engine").nodes(engine, one.workflow)
+  if loaded and loaded[name] then return true end
+  local known, graph = {}, engine.workflows:graph(one.workflow,
+    one.version > 0 and one.version or nil)
+  if not graph then return true end
+  for _, node in ipairs(graph.nodes) do known[node.name] = true end
+  for _, row in ipairs(history(engine, id)) do
+    if row.node then known[row.node] = true end
+  end
+  return known[name] ~= nil, known
+end
 
-local function check_engine(name, engine)
-  local mt = getmetatable(engine)
-  if type(mt) == "table" and ENGINES[mt.__name] then return end
-  error(("assert.%s takes an engine and an instance's id; this is a %s")
-    :format(name, type(engine)), 0)
+--- Raises where one is named that is not there: that nobody waits there, or has
+--- run it, would be true.
+local function check_nodes(who, engine, id, one, names)
+  for _, name in ipairs(names) do
+    local is, known = has_node(engine, id, one, name)
+    if not is then given.no_node(who, name, known) end
+  end
+end
+
+--- Raises what of it is no such thing.
+local function check_arguments(name, is_negated, one, arguments)
+  local who, engine, id = "assert." .. name, arguments[1], arguments[2]
+  for i, kind in ipairs(TAKES[name]) do
+    local value = arguments[i + 2]
+    given.check(who, i + 2, kind, value)
+    if kind:find "^node%f[^%a]" and value then
+      check_nodes(who, engine, id, one, { value })
+    elseif kind:find "^nodes" and is_negated then
+      check_nodes(who, engine, id, one, value or {})
+    end
+  end
 end
 
 local function assertion(name)
   return function(state, arguments)
     local engine, id = arguments[1], arguments[2]
-    check_engine(name, engine)
-    local is, wants, lines = CHECKS[name](engine, id, instance_of(engine, id),
-      table.unpack(arguments, 3, arguments.n))
+    local one = instance_of("assert." .. name, engine, id)
+    check_arguments(name, not state.mod, one, arguments)
+    local is, wants, lines = CHECKS[name](engine, id, one,
+      arguments[3], arguments[4], not state.mod)
     if is == (state.mod or false) then return is end -- a story takes a while
     local text = { ("expected %s%s"):format(state.mod and "" or "not ",
       wants) }

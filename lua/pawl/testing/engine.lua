@@ -152,6 +152,12 @@ function engine.state(self, who)
     :format(who), 3)
 end
 
+--- The nodes of a workflow, by their names, as an engine of this kit has loaded
+--- it last; nil: it has not, or is another engine.
+function engine.nodes(self, code)
+  return states[self] and doubles.nodes(states[self], code)
+end
+
 --- By how much what it runs may be late, as it has died; of any engine.
 ---@return integer us
 function engine.late_us(self)

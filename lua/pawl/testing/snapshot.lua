@@ -1,6 +1,7 @@
 --- What an instance went through as text that stays the same from run to run,
 --- and files that hold what it was.
 local core = require "pawl.core"
+local given = require "pawl.testing.given"
 
 local snapshot = {}
 
@@ -63,7 +64,7 @@ local function line_of(row)
 end
 
 local function must(value, err)
-  if value == nil then error(tostring(err), 0) end
+  if value == nil then given.fail("%s", tostring(err)) end
   return value
 end
 
@@ -72,6 +73,7 @@ end
 ---@param id string
 ---@return string
 function snapshot.text(engine, id)
+  given.instance("test.history", engine, id)
   local one = must(engine:get(id))
   local lines = { ("%s is %s"):format(one.workflow, one.status) }
   for _, row in ipairs(must(engine:history(id))) do
@@ -166,26 +168,27 @@ local function write(path, text)
   local ok = file and file:write(text)
   if file then ok = file:close() and ok end
   if not ok then
-    error(("history: cannot write %s: %s"):format(path, why or "no space"), 0)
+    given.fail("history: cannot write %s: %s", path, why or "no space")
   end
 end
 
---- Is it as the file says? One that is not there is written.
+--- Is it as the file says? One that is not there is written, where it may be:
+--- what it is not to be like is nobody's to write.
 ---@param engine pawl.Engine
 ---@param id string
 ---@param path string
+---@param may_write boolean
 ---@return boolean is
 ---@return string[] lines  what is not so
-function snapshot.compare(engine, id, path)
-  if type(path) ~= "string" then
-    error(("history: a file's path is wanted, not a %s"):format(type(path)),
-      0)
-  end
-  local is, file = snapshot.text(engine, id), io.open(path, "rb")
-  if not file or snapshot.writes then
+function snapshot.compare(engine, id, path, may_write)
+  local is, file, why = snapshot.text(engine, id), io.open(path, "rb")
+  if may_write and (not file or snapshot.writes) then
     if file then file:close() end
     write(path, is)
     return true, {}
+  elseif not file then
+    given.fail("history: cannot read %s; only where it is not negated a file "
+      .. "that is missing is written", why)
   end
   local was = file:read "a"
   file:close()

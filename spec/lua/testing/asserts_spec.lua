@@ -181,6 +181,92 @@ describe("assert", function()
     assert.matches("\n  nap is due in 5400 s\n", said(assert.due_in, id, "2h"))
   end)
 
+  -- What is wrong to give, by what it is called.
+  local WRONG <const> = {
+    { "#3 to 'assert.failed' (string expected, got number)", "failed", 7 },
+    { "#3 to 'assert.waiting_at' (node's name expected, got nil)",
+      "waiting_at" },
+    { "#3 to 'assert.path' (list of nodes' names expected, got nil)", "path" },
+    { "#3 to 'assert.path' (list of nodes' names expected, got string)", "path",
+      "reserve" },
+    { "#3 to 'assert.vars' (table of variables by their names expected, got "
+      .. "nil)", "vars" },
+    { "#3 to 'assert.output' (value; pawl.null: none expected, got nil)",
+      "output" },
+    { "#3 to 'assert.emitted' (string expected, got nil)", "emitted" },
+    { "#3 to 'assert.task_for' (string expected, got nil)", "task_for" },
+    { "#3 to 'assert.compensated' (list of nodes' names expected, got string)",
+      "compensated", "reserve" },
+    { "#4 to 'assert.ran_times' (integer, 0 or more expected, got nil)",
+      "ran_times", "charge" },
+    { "#3 to 'assert.due_in' (seconds, or words like \"2h\" expected, got "
+      .. "string)", "due_in", "soon" },
+    { "#3 to 'assert.history' (file's path expected, got nil)", "history" },
+  }
+
+  it("says what an argument is to be, and where", function()
+    start()
+    for _, wrong in ipairs(WRONG) do
+      for _, negated in ipairs { "", "not_" } do
+        local ok, err = pcall(function()
+          assert[negated .. wrong[2]](engine, id, wrong[3])
+        end)
+        assert.is_false(ok, wrong[2])
+        assert.matches("^spec/lua/testing/asserts_spec.lua:%d+: ", err)
+        assert.matches(": bad argument " .. wrong[1], err, 1, true)
+      end
+    end
+  end)
+
+  it("says which nodes there are where one is named that is not there",
+    function()
+      start()
+      for name, arguments in pairs {
+        not_waiting_at = { "aprove" }, waiting_at = { "aprove" },
+        ran_times = { "aprove", 0 }, not_ran_times = { "aprove", 1 },
+        not_due_in = { "2h", "aprove" }, not_task_for = { "ann", "aprove" },
+        not_path = { { "reserve", "aprove" } },
+        not_compensated = { { "aprove" } },
+      } do
+        local text = said(assert[name], id, table.unpack(arguments))
+        assert.matches(("assert.%s: there is no node 'aprove' (did you mean "
+          .. "'approve'?)"):format(name:gsub("^not_", "")), text, 1, true)
+      end
+      local other = engine
+      engine = assert(test.open())
+      assert(engine:load(order()))
+      local plain = assert(engine:start("t.order", {}))
+      assert.matches("there is no node 'zzz' (known: approve, charge, last, "
+        .. "nap, reserve, size, z)", said(assert.not_waiting_at, plain, "zzz"),
+        1, true)
+      assert.is_not.waiting_at(engine, plain, "nap")
+      engine:close()
+      engine = other
+    end)
+
+  it("takes no task for anybody for that of nobody", function()
+    start()
+    local flow = pawl.workflow { code = "t.open" }
+    flow:task("ask", { title = "Anybody?" })
+    assert(engine:load(flow))
+    local open = assert(engine:start "t.open")
+    engine:run_until_idle()
+    assert.is_not.task_for(engine, open, "ann")
+    assert.matches("bad argument #3 to 'assert.task_for'",
+      said(assert.task_for, open, nil), 1, true)
+  end)
+
+  it("knows an instance that has completed and gave nothing", function()
+    local flow = pawl.workflow { code = "t.quiet" }
+    flow:timer("nap", { after = "1h" })
+    assert(engine:load(flow))
+    local quiet = assert(engine:start "t.quiet")
+    engine:run_until_idle()
+    assert.is_not.output(engine, quiet, pawl.null)
+    clock:advance "1h"
+    assert.output(engine, quiet, pawl.null)
+  end)
+
   it("takes any engine of ours, and says what else it is given", function()
     local plain <close> = assert(test.open())
     assert(plain:load(order()))
@@ -189,11 +275,12 @@ describe("assert", function()
     assert.ran_times(plain, other, "reserve", 1)
     local ok, err = pcall(assert.completed, other)
     assert.is_false(ok)
-    assert.matches("assert.completed takes an engine and an instance's id; "
-      .. "this is a string", err, 1, true)
+    assert.matches("bad argument #1 to 'assert.completed' (engine expected, "
+      .. "got string)", err, 1, true)
     ok, err = pcall(assert.completed, plain)
     assert.is_false(ok)
-    assert.matches("an instance's id is wanted, not a nil", err, 1, true)
+    assert.matches("bad argument #2 to 'assert.completed' (instance's id "
+      .. "expected, got nil)", err, 1, true)
     ok, err = pcall(assert.completed, plain, "nothing")
     assert.is_false(ok)
     assert.matches("is not an instance's id", err)

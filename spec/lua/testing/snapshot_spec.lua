@@ -79,14 +79,26 @@ output: 30
 
   it("says what is wrong with its path", function()
     local engine <close>, id = gone(1)
-    for said, path in pairs {
-      ["a file's path is wanted, not a nil"] = false,
-      ["cannot write /none/at/all.txt"] = "/none/at/all.txt",
-    } do
-      local ok, why = pcall(assert.history, engine, id, path or nil)
+    local ok, why = pcall(assert.history, engine, id, "/none/at/all.txt")
+    assert.is_false(ok)
+    assert.matches("snapshot_spec.lua:%d+: history: cannot write "
+      .. "/none/at/all.txt", tostring(why))
+  end)
+
+  it("is never written where it is not to be so", function()
+    local path = tmp.path "none.txt"
+    local engine <close>, id = gone(1)
+    for _, all in ipairs { false, true } do
+      snapshot.writes = all
+      local ok, why = pcall(assert.is_not.history, engine, id, path)
       assert.is_false(ok)
-      assert.matches(said, tostring(why), 1, true)
+      assert.matches(("history: cannot read %s: No such file"):format(path),
+        tostring(why), 1, true)
+      assert.is_nil(io.open(path))
     end
+    local file = tmp.file("other.txt", "other\n")
+    assert.is_not.history(engine, id, file)
+    assert.equal("other\n", tmp.read(file))
   end)
 end)
 

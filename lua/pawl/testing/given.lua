@@ -1,0 +1,129 @@
+--- What the kit's functions are given: checked in one place, and told where it
+--- was written, however many calls of the kit's are between.
+local duration = require "pawl.duration"
+local nearest = require "pawl.nearest"
+local option = require "pawl.option"
+
+local given = {}
+
+---- where it was written ------------------------------------------------------
+
+-- The chunk names of our own modules begin with this.
+local OURS = debug.getinfo(1, "S").source:gsub("testing[/.]given.*$", "")
+
+local function is_between(source)
+  return source:sub(1, #OURS) == OURS
+    or source:find "[/\\]luassert[/\\]" ~= nil
+end
+
+--- File and line of whoever called into the kit, as an error begins.
+local function place()
+  local level = 2
+  while true do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return "" end
+    if info.currentline > 0 and not is_between(info.source) then
+      return ("%s:%d: "):format(info.short_src, info.currentline)
+    end
+    level = level + 1
+  end
+end
+
+--- Raises it where the kit was called.
+---@param message string  a format
+function given.fail(message, ...)
+  error(place() .. message:format(...), 0)
+end
+
+--- The same, of what was raised, which may have a place of the kit's.
+function given.pass_on(err)
+  error(place() .. tostring(err):gsub("^%S-%.lua:%d+: ", ""), 0)
+end
+
+---- arguments -----------------------------------------------------------------
+
+local function is_list(value)
+  if type(value) ~= "table" then return false end
+  local n = 0
+  for _ in pairs(value) do n = n + 1 end
+  for _, name in ipairs(value) do
+    if type(name) ~= "string" then return false end
+  end
+  return n == #value
+end
+
+local function is_engine(value)
+  local mt = getmetatable(value)
+  return type(mt) == "table" and mt.__name == "pawl.engine"
+end
+
+local function is_text(value) return type(value) == "string" end
+
+-- What an argument may be: whether it is, and in words.
+local KINDS <const> = {
+  string = { is_text, "string" },
+  callable = { option.check.callable, "function" },
+  engine = { is_engine, "engine" },
+  instance = { is_text, "instance's id" },
+  node = { is_text, "node's name" },
+  nodes = { is_list, "list of nodes' names" },
+  variables = { function(value)
+    return type(value) == "table" and #value == 0
+  end, "table of variables by their names" },
+  value = { function(value) return value ~= nil end, "value; pawl.null: none" },
+  times = { function(value)
+    return math.type(value) == "integer" and value >= 0
+  end, "integer, 0 or more" },
+  time = { duration.parse, 'seconds, or words like "2h"' },
+  file = { function(value)
+    return type(value) == "string" and value ~= ""
+  end, "file's path" },
+  options = { function(value) return type(value) == "table" end,
+    "table of options" },
+}
+
+--- Raises where an argument is not of its kind; one that ends in "?" may be
+--- left out.
+---@param who string   the function, as it is called
+---@param i integer    which argument
+---@param kind string
+---@param value any
+---@param hint? string what to write instead
+function given.check(who, i, kind, value, hint)
+  local name, may_miss = kind:match "^(%a+)(%??)$"
+  if value == nil and may_miss == "?" then return end
+  local rule = KINDS[name]
+  if rule[1](value) then return end
+  given.fail("bad argument #%d to '%s' (%s expected, got %s)%s", i, who,
+    rule[2], type(value), hint and ": " .. hint or "")
+end
+
+--- What most functions begin with.
+function given.instance(who, engine, id)
+  given.check(who, 1, "engine", engine)
+  given.check(who, 2, "instance", id)
+end
+
+--- Reads options, see pawl.option.
+---@param who string
+---@param shape table
+---@param options any
+---@return table
+function given.read(who, shape, options)
+  local read, why = option.read(who, shape, options)
+  if not read then given.fail("%s", why) end
+  return read
+end
+
+---- names ---------------------------------------------------------------------
+
+--- Raises that there is no such node, and which there are.
+---@param who string
+---@param name string
+---@param known table<string, any>
+function given.no_node(who, name, known)
+  given.fail("%s: there is no node '%s' (%s)", who, tostring(name),
+    nearest.key_hint(tostring(name), known))
+end
+
+return given
