@@ -106,7 +106,10 @@ end
 --- Of a time as answers tell it: "2026-11-21T07:38:00Z".
 local function seconds_of(text)
   local us = require("pawl.core").time_parse(text)
-  if not us then error(("clock: '%s' is not a time"):format(text), 3) end
+  if not us then
+    error(("clock: '%s' is not a time: \"2026-11-21T07:38:00Z\", or seconds "
+      .. "since 1970"):format(text), 3)
+  end
   return us / 1e6
 end
 
@@ -152,8 +155,7 @@ end
 ---@return pawl.TestEngine engine
 ---@return pawl.Clock clock
 function testing.engine(options)
-  local given = {}
-  for key, value in pairs(options or {}) do given[key] = value end
+  local given = kit "engine".options(options)
   given.clock = given.clock or testing.clock()
   return kit "engine".open(given), given.clock
 end

@@ -190,8 +190,10 @@ describe("pawl test", function()
         it("fails", function() open {} error "no" end)
         it("waits to be written")
         it("has a tool that kills", function()
-          test.crash_everywhere(function(engine) engine:start "t.room" end,
-            { load = flow })
+          test.crash_everywhere(function(engine)
+            engine:start "t.room"
+            engine:run_until_idle()
+          end, { load = flow })
         end)
         it("has a handler alone", function()
           test.handler(flow, "count")

@@ -2,7 +2,7 @@
 --- not as it should be: where it went, what it holds, what it waits for.
 local core = require "pawl.core"
 local duration = require "pawl.duration"
-local given = require "pawl.testing.given"
+local caller = require "pawl.testing.caller"
 local keys = require "pawl.keys"
 local snapshot = require "pawl.testing.snapshot"
 
@@ -16,7 +16,7 @@ local VISITS <const> = { step = true, received = true, timer = true,
 
 local function history(engine, id)
   local rows, err = engine:history(id)
-  if not rows then given.fail("%s", tostring(err)) end
+  if not rows then caller.fail("%s", tostring(err)) end
   return rows
 end
 
@@ -49,7 +49,7 @@ end
 
 ---@return string[]
 function asserts.path(engine, id)
-  given.instance("test.path", engine, id)
+  caller.instance("test.path", engine, id)
   return asserts.path_of(history(engine, id))
 end
 
@@ -59,9 +59,9 @@ local function shown(value)
 end
 
 local function instance_of(who, engine, id)
-  given.instance(who, engine, id)
+  caller.instance(who, engine, id)
   local instance, err = engine:get(id)
-  if not instance then given.fail("%s", tostring(err)) end
+  if not instance then caller.fail("%s", tostring(err)) end
   return instance
 end
 
@@ -131,7 +131,7 @@ end
 -- it is not; and lines of its own.
 local CHECKS <const> = {}
 
--- What each is given besides, see pawl.testing.given.
+-- What each is given besides, see pawl.testing.caller.
 local TAKES <const> = { completed = {}, failed = { "string?" },
   waiting_at = { "node" }, path = { "nodes" }, vars = { "variables" },
   output = { "value" }, emitted = { "string", "value?" },
@@ -284,7 +284,7 @@ end
 local function check_nodes(who, engine, id, one, names)
   for _, name in ipairs(names) do
     local is, known = has_node(engine, id, one, name)
-    if not is then given.no_node(who, name, known) end
+    if not is then caller.no_node(who, name, known) end
   end
 end
 
@@ -293,7 +293,7 @@ local function check_arguments(name, is_negated, one, arguments)
   local who, engine, id = "assert." .. name, arguments[1], arguments[2]
   for i, kind in ipairs(TAKES[name]) do
     local value = arguments[i + 2]
-    given.check(who, i + 2, kind, value)
+    caller.check(who, i + 2, kind, value)
     if kind:find "^node%f[^%a]" and value then
       check_nodes(who, engine, id, one, { value })
     elseif kind:find "^nodes" and is_negated then

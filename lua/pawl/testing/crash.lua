@@ -6,7 +6,7 @@
 --- The engine dies while it runs (run, run_until_..., what moves the clock);
 --- what the scenario asks of it meanwhile is another program's. Another engine
 --- on the same store goes on, once the lease of the dead one has ended.
-local option = require "pawl.option"
+local caller = require "pawl.testing.caller"
 local scenarios = require "pawl.testing.scenario"
 
 local crash = {}
@@ -189,11 +189,28 @@ end
 
 --- The places that are tried, of n.
 local function chosen(given, n)
-  if given.only then return { given.only } end
+  if given.only and given.only > n then
+    caller.fail("crash_everywhere: only = %d, but there are %d places",
+      given.only, n)
+  elseif given.only then
+    return { given.only }
+  end
   local list = {}
   for at = 1, n, given.every or 1 do list[#list + 1] = at end
   if list[#list] ~= n then list[#list + 1] = n end
   return list
+end
+
+--- Raises where there is nothing that a crash could harm.
+---@param base pawl.CrashRun
+local function check_done(base)
+  if #base.crash.places == 0 then
+    caller.fail("crash_everywhere: the scenario runs nothing, so that there is "
+      .. "no place to die at: have its engine run, as by run_until_idle")
+  elseif #base.outcomes == 0 and #base.crash.effects == 0 then
+    caller.fail("crash_everywhere: the scenario starts nothing: no instance is "
+      .. "there at its end")
+  end
 end
 
 --- Runs the scenario, then once for each place at which its engine can die.
@@ -202,16 +219,14 @@ end
 ---@param options? pawl.CrashOptions
 ---@return { places: integer, effects: integer }
 function crash.everywhere(scenario, options)
-  if not option.check.callable(scenario) then
-    error(("bad argument #1 to 'crash_everywhere' (function expected, got %s)")
-      :format(type(scenario)), 3)
-  end
+  caller.check("crash_everywhere", 1, "callable", scenario)
   local given = scenarios.split("crash_everywhere", OWN, options)
   given.ignore = given.ignore or {}
   local base = play(scenario, given, nil)
   if base.failure then
     error("the scenario fails by itself: " .. base.failure, 0)
   end
+  check_done(base)
   local n, found = #base.crash.places, {}
   for _, at in ipairs(chosen(given, n)) do
     local run = play(scenario, given, at)

@@ -5,9 +5,9 @@
 --- replaced by one that asks the engine's doubles first. So they may come and
 --- go while instances run.
 local core = require "pawl.core"
+local caller = require "pawl.testing.caller"
 local keys = require "pawl.keys"
 local nearest = require "pawl.nearest"
-local option = require "pawl.option"
 local replay = require "pawl.testing.replay"
 
 local doubles = {}
@@ -119,11 +119,6 @@ end
 --- The nodes of a workflow that was loaded, by their names; nil: it was not.
 function doubles.nodes(state, code)
   return state.flows[code] and state.flows[code].nodes
-end
-
-function doubles.no_node(who, name, known)
-  return ("%s: there is no node '%s' (%s)"):format(who, tostring(name),
-    nearest.key_hint(tostring(name), known))
 end
 
 ---- what they do -------------------------------------------------------------
@@ -280,7 +275,7 @@ end
 
 --- The text that is given as the key; of several the shortest, as that has the
 --- least besides. nil: none holds it.
-local function given_key(arguments, key)
+local function passed_key(arguments, key)
   local found = {}
   add_keys(found, arguments, key, 5)
   table.sort(found, function(a, b)
@@ -300,15 +295,15 @@ local function effect(state, double, ...)
   local run = state.running[coroutine.running()]
   local ctx = run and run.ctx
   local key, arguments = ctx and key_of(ctx), table.pack(...)
-  local given = key and given_key(arguments, key)
-  local covered = given ~= nil and given ~= false
+  local passed = key and passed_key(arguments, key)
+  local covered = passed ~= nil and passed ~= false
   double.calls[#double.calls + 1] = { arguments = arguments, key = key,
     covered = covered, instance = ctx and ctx.id, node = ctx and ctx.node,
     workflow = ctx and ctx.workflow, at = state.clock:now() }
   local o = double.options
   if state.watcher then
     state.watcher:effect { name = double.name, run = run,
-      key = not o.reads and given or key or o.reads and "" or nil,
+      key = not o.reads and passed or key or o.reads and "" or nil,
       visit = not o.reads and covered and key or nil,
       covered = covered or o.reads or false,
       workflow = ctx and ctx.workflow, node = ctx and ctx.node }
@@ -333,12 +328,6 @@ local HOST <const> = { returns = { any }, run = { "callable" },
   times = { "count" }, code = { "string" }, message = { "string" },
   retry = { "boolean" } }
 
-local function read(who, shape, options)
-  local given, why = option.read(who, shape, options)
-  if not given then error(why, 4) end
-  return given
-end
-
 --- The node of that name, and its workflow's code. Raises where there is none,
 --- or several.
 local function find(state, who, name, code)
@@ -348,19 +337,19 @@ local function find(state, who, name, code)
       all[node] = true
       if node == name and (not code or one == code) then
         if found then
-          error(("%s: several workflows have a node '%s': say which, "
-            .. "workflow = \"%s\""):format(who, name, one), 4)
+          caller.fail("%s: several workflows have a node '%s': say which, "
+            .. "workflow = \"%s\"", who, name, one)
         end
         found = { code = one, fields = fields }
       end
     end
   end
   if code and not state.flows[code] then
-    error(("%s: no workflow '%s' is loaded (%s)"):format(who, code,
-      nearest.key_hint(code, state.flows)), 4)
+    caller.fail("%s: no workflow '%s' is loaded (%s)", who, code,
+      nearest.key_hint(code, state.flows))
   end
   if found then return found.fields, found.code end
-  error(doubles.no_node(who, name, code and state.flows[code].nodes or all), 4)
+  caller.no_node(who, name, code and state.flows[code].nodes or all)
 end
 
 --- One node behind it: a handler gives the output alone.
@@ -368,18 +357,27 @@ local function leads_on(node)
   return type(node.next) == "string"
 end
 
+--- Is `goes` a way of the node's? Behind one that has a single one it says
+--- nothing, but that.
 local function check_goes(who, node, options)
-  if leads_on(node) or options.run then return end
+  local goes = options.goes
+  if leads_on(node) then
+    if goes and goes ~= node.next then
+      caller.fail("%s: '%s' has no transition '%s': it leads to '%s', whatever "
+        .. "it gives", who, node.name, goes, node.next)
+    end
+    return
+  elseif options.run then
+    return
+  end
   local names = keys(node.next or {})
-  for _, name in ipairs(names) do
-    if name == options.goes then return end
+  for _, name in ipairs(names) do if name == goes then return end end
+  if not goes then
+    caller.fail("%s: '%s' has several transitions: say which, goes = \"%s\"",
+      who, node.name, names[1] or "?")
   end
-  if not options.goes then
-    error(("%s: '%s' has several transitions: say which, goes = \"%s\"")
-      :format(who, node.name, names[1] or "?"), 4)
-  end
-  error(("%s: '%s' has no transition '%s' (%s)"):format(who, node.name,
-    options.goes, nearest.hint(options.goes, names)), 4)
+  caller.fail("%s: '%s' has no transition '%s' (%s)", who, node.name, goes,
+    nearest.hint(goes, names))
 end
 
 local function put(state, at, double)
@@ -390,16 +388,16 @@ local function put(state, at, double)
 end
 
 local function of_step(state, kind, name, shape, options)
-  local who = kind
-  local given = read(who, shape, options)
-  local node, code = find(state, who, name, given.workflow)
+  caller.check(kind, 1, "node", name)
+  local said = caller.read(kind, shape, options)
+  local node, code = find(state, kind, name, said.workflow)
   if node.kind ~= "step" then
-    error(("%s: '%s' is a %s: a step can be given a double"):format(who, name,
-      node.kind), 3)
+    caller.fail("%s: '%s' is a %s: a step can be given a double", kind, name,
+      node.kind)
   end
-  if kind == "stub" then check_goes(who, node, given) end
+  if kind == "stub" then check_goes(kind, node, said) end
   return put(state, code .. DOUBLED.run .. name, { kind = kind, name = name,
-    options = given, calls = {}, failed = 0, leads_on = leads_on(node) })
+    options = said, calls = {}, failed = 0, leads_on = leads_on(node) })
 end
 
 --- What was not run then is unknown from now on, and so is what a crash does.
@@ -413,11 +411,12 @@ local WHOSE <const> = { workflow = { "string" } }
 
 --- What a history tells of a handler, one attempt after the other.
 local function recorded_of(state, who, field, name, list, options)
-  local given = read(who, WHOSE, options)
-  local node, code = find(state, who, name, given.workflow)
+  caller.check(who, 1, "node", name)
+  local said = caller.read(who, WHOSE, options)
+  local node, code = find(state, who, name, said.workflow)
   if not state.flows[code].handlers[name]
     or not state.flows[code].handlers[name][field] then
-    error(("%s: '%s' has no `%s`"):format(who, name, field), 3)
+    caller.fail("%s: '%s' has no `%s`", who, name, field)
   end
   set_replayed(state)
   return put(state, code .. DOUBLED[field] .. name, { kind = "replay",
@@ -432,18 +431,75 @@ local CHILD <const> = { output = { any }, code = { "string" },
   message = { "string" } }
 
 --- A workflow of that code that ends at once, as it is told to.
-local function stand_in(code, version, given, double)
+local function stand_in(code, version, said, double)
   local flow = require("pawl").workflow { code = code, version = version }
   flow:step("stub", { retry = false, run = function(ctx)
     local call = recorded(double, ctx)
-    if given.code then
-      call.error = { code = given.code }
-      raise(given)
+    if said.code then
+      call.error = { code = said.code }
+      raise(said)
     end
-    call.output = given.output
+    call.output = said.output
   end })
-  flow:finish("end", { output = function() return copy(given.output) end })
+  flow:finish("end", { output = function() return copy(said.output) end })
   return flow
+end
+
+--- It completes, or it fails.
+local function check_outcome(said)
+  if said.code and said.output ~= nil then
+    caller.fail("stub_workflow: it fails with `code`, or completes with "
+      .. "`output`: say one")
+  elseif said.message and not said.code then
+    caller.fail("stub_workflow: `message` is of one that fails: say its `code`")
+  end
+end
+
+--- Can a handler start some by itself? What is not to be read might.
+---@param sources table<string, true>  chunk names of handlers
+local function starts_some(sources)
+  for source in pairs(sources) do
+    local path = source:match "^@(.*)"
+    local file <close> = path and io.open(path, "rb")
+    if not file or file:read "a":find "ctx%s*%.%s*start%f[%W]" then
+      return true
+    end
+  end
+  return false
+end
+
+--- Adds the codes that one calls, and where its handlers are written.
+local function add_called(known, sources, flow)
+  for _, node in pairs(flow.nodes) do
+    if node.workflow then known[node.workflow] = true end
+  end
+  for _, fields in pairs(flow.handlers) do
+    for _, handler in pairs(fields) do
+      sources[debug.getinfo(handler, "S").source] = true
+    end
+  end
+end
+
+--- The codes that the graphs of those that are loaded call, and their own. nil:
+--- one of them may start any.
+local function called(state)
+  local known, sources = {}, {}
+  for code, flow in pairs(state.flows) do
+    known[code] = true
+    if not state.doubles["workflow " .. code] then
+      add_called(known, sources, flow)
+    end
+  end
+  return next(known) and not starts_some(sources) and known or nil
+end
+
+--- Raises where nobody would ever start it: by a slip in its code the real one
+--- would run.
+local function check_called(state, code)
+  local known = called(state)
+  if not known or known[code] then return end
+  caller.fail("stub_workflow: no workflow that is loaded calls '%s', nor is it "
+    .. "one (%s)", code, nearest.key_hint(code, known))
 end
 
 ---- methods ------------------------------------------------------------------
@@ -468,7 +524,7 @@ end
 ---@return pawl.Double
 function own:fail(name, options)
   if type(options) ~= "table" or not options.code then
-    error("fail: it needs a code: { code = \"card_declined\" }", 2)
+    caller.fail "fail: it needs a code: { code = \"card_declined\" }"
   end
   return of_step(states[self], "fail", name, FAIL, options)
 end
@@ -507,12 +563,13 @@ end
 ---@return pawl.Double
 function own:stub_host(name, options)
   local state = states[self]
+  caller.check("stub_host", 1, "string", name)
   if not state.host[name] then
-    error(("stub_host: name it as the engine is opened: test.engine { host = "
-      .. "{ %s = true } }"):format(tostring(name)), 2)
+    caller.fail("stub_host: name it as the engine is opened: test.engine { "
+      .. "host = { %s = true } }", name)
   end
   local double = { kind = "host", name = name, calls = {}, failed = 0,
-    options = read("stub_host", HOST, options) }
+    options = caller.read("stub_host", HOST, options) }
   state.doubles["host " .. name] = double
   return double
 end
@@ -525,13 +582,10 @@ end
 ---@param options? { returns?: any, run?: function, reads?: boolean }
 ---@return pawl.Effect
 function own:effect(name, options)
-  if type(name) ~= "string" then
-    error(("bad argument #1 to 'effect' (string expected, got %s)"):format(
-      type(name)), 2)
-  end
+  caller.check("effect", 1, "string", name)
   local state = states[self]
   return setmetatable({ name = name, calls = {},
-    options = read("effect", EFFECT, options) }, {
+    options = caller.read("effect", EFFECT, options) }, {
     __call = function(double, ...) return effect(state, double, ...) end })
 end
 
@@ -543,7 +597,7 @@ local function put_workflow(self, code, make)
   local version = known and known.graph.version
   local flow = make(math.type(version) and version + 1 or 1, double)
   local ok, err = self:load(flow)
-  if not ok then error(tostring(err), 3) end
+  if not ok then caller.fail("%s", tostring(err)) end
   state.doubles["workflow " .. code] = double
   return double
 end
@@ -553,9 +607,12 @@ end
 ---@param options? pawl.WorkflowStubOptions
 ---@return pawl.Double
 function own:stub_workflow(code, options)
-  local given = read("stub_workflow", CHILD, options)
+  caller.check("stub_workflow", 1, "string", code)
+  local said = caller.read("stub_workflow", CHILD, options)
+  check_outcome(said)
+  check_called(states[self], code)
   return put_workflow(self, code, function(version, double)
-    return stand_in(code, version, given, double)
+    return stand_in(code, version, said, double)
   end)
 end
 
@@ -565,6 +622,7 @@ end
 ---@param list pawl.RecordedChild[]
 ---@return pawl.Double
 function own:replay_workflow(code, list)
+  caller.check("replay_workflow", 1, "string", code)
   set_replayed(states[self])
   return put_workflow(self, code, function(version, double)
     return replay.workflow(code, version, list, function(ctx)
@@ -578,7 +636,9 @@ end
 ---@param known table  the state of each engine
 function doubles.add(methods, known)
   states = known
-  for name, method in pairs(own) do methods[name] = method end
+  for name, method in pairs(own) do
+    methods[name] = caller.method(known, name, method)
+  end
 end
 
 return doubles

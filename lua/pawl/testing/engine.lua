@@ -2,6 +2,8 @@
 --- with what a spec wants besides. Its methods are those of any engine, and
 --- those here; what cannot be, a spec is told by an error.
 local doubles = require "pawl.testing.doubles"
+local caller = require "pawl.testing.caller"
+local option = require "pawl.option"
 local replay = require "pawl.testing.replay"
 local scenario = require "pawl.testing.scenario"
 local workflow = require "pawl.workflow"
@@ -67,8 +69,9 @@ local function open(state)
   for name, value in pairs(state.options) do options[name] = value end
   options.clock, options.host = state.clock, lent(state)
   options.copy = options.copy or empty_store(state)
-  local opened, err = require("pawl").open(state.url, options)
-  if not opened then error(tostring(err), 0) end
+  local is, opened, err = pcall(require("pawl").open, state.url, options)
+  if not is then caller.pass_on(opened, "pawl.open", "test.engine") end
+  if not opened then caller.fail("%s", tostring(err)) end
   state.engine = opened
 end
 
@@ -86,13 +89,38 @@ local function load_by(state, flow, options)
 end
 
 local function list_of(load)
-  if load == nil then return {} end
   if type(load) == "string" or workflow.is(load) then return { load } end
-  if type(load) ~= "table" then
-    error("test.engine: 'load' must be a file, a workflow, or a list of them, "
-      .. "not a " .. type(load), 0)
+  return type(load) == "table" and load or nil
+end
+
+local function is_host(host)
+  if type(host) ~= "table" then return nil end
+  for name, fn in pairs(host) do
+    if type(name) ~= "string"
+      or fn ~= true and not option.check.callable(fn) then
+      return nil
+    end
   end
-  return load
+  return host
+end
+
+-- What it takes: of the rest pawl.open says what is wrong.
+local SHAPE <const> = { store = { "string" }, crash = { "boolean" },
+  is_apart = { "boolean" },
+  host = { is_host, wants = "a table of functions, or of `true`, by their "
+    .. "names" },
+  load = { list_of, wants = "a file, a workflow, or a list of them" } }
+for _, name in ipairs(scenario.OPENS) do
+  SHAPE[name] = SHAPE[name] or { function(value) return value end }
+end
+
+--- Options, read as those of test.engine.
+---@param options? pawl.TestEngineOptions
+---@return table
+function engine.options(options)
+  caller.check("test.engine", 1, "options?", options,
+    'test.engine { load = "order.lua" }')
+  return caller.read("test.engine", SHAPE, options)
 end
 
 --- What looks on, where it is loaded: pawl.testing.coverage.
@@ -136,11 +164,11 @@ function engine.open(given)
   open(state)
   tell("opened", state)
   state.clock.engines[self] = true
-  for _, flow in ipairs(list_of(given.load)) do
+  for _, flow in ipairs(given.load or {}) do
     local ok, err = methods.load(self, flow)
     if not ok then
       state.engine:close()
-      error(tostring(err), 0)
+      caller.fail("%s", tostring(err))
     end
   end
   return self
@@ -148,8 +176,8 @@ end
 
 --- What belongs to an engine of this kit.
 function engine.state(self, who)
-  return states[self] or error(("%s: an engine of test.engine is wanted")
-    :format(who), 3)
+  return states[self]
+    or caller.fail("%s: an engine of test.engine is wanted", who)
 end
 
 --- The nodes of a workflow, by their names, as an engine of this kit has loaded
@@ -168,12 +196,12 @@ end
 
 --- A method of the engine behind it, whichever that is by then.
 local function forward(name)
-  return function(self, ...)
+  return caller.method(states, name, function(self, ...)
     local state = states[self]
     if state.watcher then state.watcher:call(name, ...) end
     local behind = state.engine
     return behind[name](behind, ...)
-  end
+  end)
 end
 
 --- The methods of engine.tasks and the like, told to whoever watches.
@@ -254,7 +282,7 @@ end
 ---- running ------------------------------------------------------------------
 
 local function must(result, err)
-  if result == nil then error(tostring(err), 3) end
+  if result == nil then caller.fail("%s", tostring(err)) end
   return result
 end
 
@@ -293,6 +321,8 @@ end
 ---@param visit? integer
 ---@return string id
 function methods:task_at(id, node, visit)
+  caller.check("task_at", 1, "instance", id)
+  caller.check("task_at", 2, "node", node)
   local found
   for _, task in ipairs(must(self.tasks:list { instance = id })) do
     if task.node == node and not task.completed
@@ -302,8 +332,8 @@ function methods:task_at(id, node, visit)
     end
   end
   if found then return found.id end
-  error(("task_at \"%s\": no task is open there\n%s"):format(tostring(node),
-    require("pawl.testing.asserts").story(self, id)), 2)
+  caller.fail("task_at \"%s\": no task is open there\n%s", node,
+    require("pawl.testing.asserts").story(self, id))
 end
 
 --- Of all that has not ended, what it waits for.
@@ -326,7 +356,7 @@ local function move_on(self, before, what)
   local due = self:next_due()
   local us = due and math.floor(due * 1e6 + 0.5)
   if not us or us <= clock.us and before == us then
-    error(("%s: nothing is left to come\n%s"):format(what, standing(self)), 4)
+    caller.fail("%s: nothing is left to come\n%s", what, standing(self))
   end
   clock.us = math.max(clock.us, us)
   return us
@@ -351,10 +381,7 @@ end
 ---@param condition fun(engine: pawl.TestEngine): any
 ---@return any value  what it gave
 function methods:run_until(condition)
-  if type(condition) ~= "function" then
-    error(("bad argument #1 to 'run_until' (function expected, got %s)")
-      :format(type(condition)), 2)
-  end
+  caller.check("run_until", 1, "callable", condition)
   return until_so(self, condition, "run_until")
 end
 
@@ -365,8 +392,8 @@ local function stands_at(self, id, node)
   end
   local instance = must(self:get(id))
   if not instance.times.completed then return false end
-  error(("run_until_waiting: it has not come to \"%s\"\n%s"):format(node,
-    require("pawl.testing.asserts").story(self, id)), 5)
+  caller.fail("run_until_waiting: it has not come to \"%s\"\n%s", node,
+    require("pawl.testing.asserts").story(self, id))
 end
 
 --- Runs until the instance waits at the node, moving the clock as far as that
@@ -375,14 +402,19 @@ end
 ---@param node string
 ---@return table token  that waits there
 function methods:run_until_waiting(id, node)
+  caller.check("run_until_waiting", 1, "instance", id)
+  caller.check("run_until_waiting", 2, "node", node)
   local known = doubles.nodes(states[self], must(self:get(id)).workflow)
   if known and not known[node] then
-    error(doubles.no_node("run_until_waiting", node, known), 2)
+    caller.no_node("run_until_waiting", node, known)
   end
   return until_so(self, function() return stands_at(self, id, node) end,
     ("run_until_waiting \"%s\""):format(node))
 end
 
+for name, method in pairs(methods) do
+  methods[name] = caller.method(states, name, method)
+end
 doubles.add(methods, states)
 
 return engine

@@ -1,8 +1,7 @@
 --- One handler by itself: a step, or a choice, in a workflow in which nothing
 --- else is done. It runs in a real engine, so that its ctx is what it is.
+local caller = require "pawl.testing.caller"
 local core = require "pawl.core"
-local doubles = require "pawl.testing.doubles"
-local option = require "pawl.option"
 local workflow = require "pawl.workflow"
 
 local handler = {}
@@ -184,7 +183,7 @@ local function node_of(graph, name)
     known[node.name] = true
     if node.name == name then return node end
   end
-  error(doubles.no_node("handler", name, known), 3)
+  caller.no_node("handler", name, known)
 end
 
 local function choice_rows(engine, id, result, node)
@@ -200,13 +199,14 @@ end
 ---@param options? pawl.HandlerOptions
 ---@return pawl.HandlerResult
 function handler.run(flow, name, options)
-  local given, why = option.read("handler", shape, options)
-  if not given then error(why, 3) end
+  caller.check("handler", 1, "flow", flow)
+  caller.check("handler", 2, "node", name)
+  local given = caller.read("handler", shape, options)
   local graph, handlers = definition_of(flow)
   local node = node_of(graph, name)
   if not ALONE[node.kind] then
-    error(("handler: '%s' is a %s: a step or a choice is run by itself")
-      :format(name, node.kind), 3)
+    caller.fail("handler: '%s' is a %s: a step or a choice is run by itself",
+      name, node.kind)
   end
   local effects = { emitted = {}, started = {}, signalled = {},
     escalated = {}, published = {}, notes = {}, logged = {} }
@@ -218,7 +218,8 @@ function handler.run(flow, name, options)
     is_apart = true }
   clock.engines[engine] = nil
   assert(engine:load(around))
-  local id = assert(engine:start(graph.code, given.input))
+  local id, err = engine:start(graph.code, given.input)
+  if not id then caller.fail("handler: %s", tostring(err)) end
   assert(engine:run())
   local result = result_of(engine, id, node, vars, effects)
   choice_rows(engine, id, result, node)

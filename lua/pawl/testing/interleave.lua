@@ -10,6 +10,7 @@
 ---
 --- The orders are tried with the fewest changes first, that nothing but chance
 --- makes: what needs one is found before what needs two, and told as such.
+local caller = require "pawl.testing.caller"
 local option = require "pawl.option"
 local scenarios = require "pawl.testing.scenario"
 
@@ -543,8 +544,8 @@ local SHAPE <const> = {
 
 local function number_of(given, name)
   for i, known in ipairs(given.names) do if known == name then return i end end
-  error(("interleave: 'schedule' names '%s' (%s)"):format(name,
-    require("pawl.nearest").hint(name, given.names)), 5)
+  caller.fail("interleave: 'schedule' names '%s' (%s)", name,
+    require("pawl.nearest").hint(name, given.names))
 end
 
 local function read_schedule(given, text)
@@ -552,8 +553,8 @@ local function read_schedule(given, text)
   for part in text:gmatch "[^,%s]+" do
     local name, n = part:match "^([%w_]+)%*?(%d*)$"
     if not name then
-      error(("interleave: '%s' in 'schedule' is neither a party nor one so "
-        .. "often, like 2*3"):format(part), 4)
+      caller.fail("interleave: '%s' in 'schedule' is neither a party nor one "
+        .. "so often, like 2*3", part)
     end
     local at = number_of(given, name)
     for _ = 1, tonumber(n) or 1 do list[#list + 1] = at end
@@ -564,7 +565,8 @@ end
 local function read(options)
   local given = scenarios.split("interleave", SHAPE, options)
   if not given.parties then
-    error("interleave: it needs 'parties', a list of two functions or more", 3)
+    caller.fail("interleave: it needs 'parties', a list of two functions or "
+      .. "more")
   end
   given.names, given.fns = {}, {}
   local names = #given.parties > 0 and {} or require "pawl.keys"(given.parties)

@@ -4,6 +4,7 @@
 --- A handler took its time, and others may have gone on meanwhile. So an
 --- attempt knows when it ended: the clock is moved there, or, where others went
 --- on beside it, it waits for that.
+local caller = require "pawl.testing.caller"
 local core = require "pawl.core"
 local option = require "pawl.option"
 
@@ -41,8 +42,8 @@ local FOREVER <const> = 1e9 -- seconds: longer than any spec
 function replay.time(who, time)
   if type(time) == "number" then return math.floor(time * 1e6 + 0.5) end
   local us = type(time) == "string" and core.time_parse(time)
-  return us or error(("%s: %s is not a time (\"2026-11-21T07:38:00Z\", or "
-    .. "seconds since 1970)"):format(who, tostring(time)), 0)
+  return us or caller.fail("%s: %s is not a time (\"2026-11-21T07:38:00Z\", "
+    .. "or seconds since 1970)", who, tostring(time))
 end
 
 --- A value of its own, as it was.

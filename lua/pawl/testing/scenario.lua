@@ -1,6 +1,7 @@
 --- What those share that run a scenario again and again, each time on an empty
 --- store: crash_everywhere, interleave, simulate.
 local core = require "pawl.core"
+local caller = require "pawl.testing.caller"
 local option = require "pawl.option"
 
 local scenario = {}
@@ -128,9 +129,9 @@ local DROP <const> = { "create function pg_temp.pawl_drop() returns void "
 
 --- Drops a schema that was made here, with all that is in it; its engines are
 --- closed. nil and why: it is there still.
-local function drop_schema(url, given, schema)
+local function drop_schema(url, options, schema)
   local engine, err = require("pawl").open(url, { schema = schema,
-    create = false, pooler = given.pooler })
+    create = false, pooler = options.pooler })
   if not engine then return err.code == "notfound" or nil, err end
   local _ <close> = engine
   return engine:transaction(function(tx)
@@ -257,33 +258,38 @@ scenario.STORE = { store, wants = "a URL of PostgreSQL, or a function that "
 --- A rule for a list of variables' names.
 scenario.NAMES = { names, wants = "a list of variables' names" }
 
--- What is for the engines of a scenario; clock and commit are the tool's.
-local ENGINES <const> = {}
-for name in ("load seed host log trace group prefixes lease heartbeat tenant "
+--- What pawl.open takes.
+scenario.OPENS = {}
+for name in ("seed host log trace group prefixes lease heartbeat tenant "
   .. "max_bytes checkpoint_bytes memory_bytes batch concurrency recoveries "
   .. "retain durability flush busy shards pooler schema heartbeat_thread "
-  .. "sync_thread create stored_code unknown state trust"):gmatch "[%w_]+" do
-  ENGINES[name] = { function(value) return value end }
+  .. "sync_thread create stored_code unknown state trust clock commit copy")
+  :gmatch "[%w_]+" do
+  table.insert(scenario.OPENS, name)
 end
 
+-- What is for the engines of a scenario; the store, and what it begins with,
+-- clock and commit are the tool's.
+local ENGINES <const> = { load = { function(value) return value end } }
+for _, name in ipairs(scenario.OPENS) do ENGINES[name] = ENGINES.load end
+ENGINES.clock, ENGINES.commit, ENGINES.copy = nil, nil, nil
+
 --- What is for the tool, by its shape, and what is for its engines, in
---- `engine`. Raises at the caller's caller's caller.
+--- `engine`.
 ---@param who string
 ---@param shape table  see pawl.option
 ---@param options? table
----@return table given
+---@return table
 function scenario.split(who, shape, options)
   local known = {}
   for name, rule in pairs(ENGINES) do known[name] = rule end
   for name, rule in pairs(shape) do known[name] = rule end
-  local read, why = option.read(who, known, options)
-  if not read then error(why, 4) end
-  local given = { engine = {} }
-  for name, value in pairs(read) do
-    local of = ENGINES[name] and not shape[name] and given.engine or given
+  local read = { engine = {} }
+  for name, value in pairs(caller.read(who, known, options)) do
+    local of = ENGINES[name] and not shape[name] and read.engine or read
     of[name] = value
   end
-  return given
+  return read
 end
 
 return scenario

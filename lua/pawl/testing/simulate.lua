@@ -8,7 +8,9 @@
 --- elsewhere all goes as it should. It is drawn while it is first gone through,
 --- and then gone through again with less in it.
 local Random = require "pawl.testing.random"
+local caller = require "pawl.testing.caller"
 local keys = require "pawl.keys"
+local nearest = require "pawl.nearest"
 local option = require "pawl.option"
 local scenarios = require "pawl.testing.scenario"
 
@@ -433,6 +435,7 @@ end
 --- What happens where nothing is due; false: nothing can any more.
 local function pass_moment(self)
   local list, known = instances(self)
+  self.has_started = self.has_started or #list > 0
   local choices = choices_of(self, list)
   local action = happens(self, "moment", draw_moment, list, choices)
   if action and action.what ~= "choose" then
@@ -582,13 +585,36 @@ local USUAL <const> = { fail = true, lose = true, kill = true, jump = true,
 local function read(options)
   local given = scenarios.split("simulate", SHAPE, options)
   if not given.scenario then
-    error("simulate: it needs a 'scenario', a function that starts what there "
-      .. "is", 3)
+    caller.fail("simulate: it needs a 'scenario', a function that starts what "
+      .. "there is")
   end
   given.seeds, given.moments = given.seeds or SEEDS, given.moments or MOMENTS
   given.seed = given.seed or require("pawl.testing.seed").first or 1
   given.troubles = given.troubles or USUAL
   return given
+end
+
+--- Raises where `errors` names a step that nobody has loaded.
+local function check_errors(given, run)
+  local known = {}
+  for _, flow in pairs(run.state.flows) do
+    for name, node in pairs(flow.nodes) do
+      if node.kind == "step" then known[name] = true end
+    end
+  end
+  for _, name in ipairs(next(known) and keys(given.errors or {}) or {}) do
+    if not known[name] then
+      caller.fail("simulate: 'errors' names '%s', which is no step (%s)", name,
+        nearest.key_hint(name, known))
+    end
+  end
+end
+
+--- Raises where nothing was gone through.
+local function check_started(has_started)
+  if has_started then return end
+  caller.fail("simulate: the scenario starts nothing: no instance was there "
+    .. "in any run")
 end
 
 --- Goes through the scenario with what may go wrong, once for each seed. Raises
@@ -597,10 +623,12 @@ end
 ---@return pawl.Simulated
 function simulate.run(options)
   local given = read(options)
-  local moments, through, happened = 0, 0, {}
+  local moments, through, happened, has_started = 0, 0, {}, false
   for seed = given.seed, given.seed + given.seeds - 1 do
     local run = play(given, seed)
+    check_errors(given, run)
     if run.failure then error(report(given, run), 0) end
+    has_started = has_started or run.has_started
     moments = moments + run.moment
     through = through + (run.is_through and 1 or 0)
     for _, place in ipairs(run.places) do
@@ -608,11 +636,12 @@ function simulate.run(options)
       happened[what] = (happened[what] or 0) + 1
     end
   end
+  check_started(has_started)
   if given.check and through == 0 then
-    error(("simulate: in none of %d runs was nothing left to come within %d "
-      .. "moments, so that 'check' was never asked: say more 'moments', data "
-      .. "for 'events', or 'always' in its place"):format(given.seeds,
-      given.moments), 0)
+    caller.fail("simulate: in none of %d runs was nothing left to come within "
+      .. "%d moments, so that 'check' was never asked: say more 'moments', "
+      .. "data for 'events', or 'always' in its place", given.seeds,
+      given.moments)
   end
   return { seeds = given.seeds, through = through, moments = moments,
     happened = happened }

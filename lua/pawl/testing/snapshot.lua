@@ -1,7 +1,7 @@
 --- What an instance went through as text that stays the same from run to run,
 --- and files that hold what it was.
 local core = require "pawl.core"
-local given = require "pawl.testing.given"
+local caller = require "pawl.testing.caller"
 
 local snapshot = {}
 
@@ -64,7 +64,7 @@ local function line_of(row)
 end
 
 local function must(value, err)
-  if value == nil then given.fail("%s", tostring(err)) end
+  if value == nil then caller.fail("%s", tostring(err)) end
   return value
 end
 
@@ -73,7 +73,7 @@ end
 ---@param id string
 ---@return string
 function snapshot.text(engine, id)
-  given.instance("test.history", engine, id)
+  caller.instance("test.history", engine, id)
   local one = must(engine:get(id))
   local lines = { ("%s is %s"):format(one.workflow, one.status) }
   for _, row in ipairs(must(engine:history(id))) do
@@ -168,7 +168,7 @@ local function write(path, text)
   local ok = file and file:write(text)
   if file then ok = file:close() and ok end
   if not ok then
-    given.fail("history: cannot write %s: %s", path, why or "no space")
+    caller.fail("history: cannot write %s: %s", path, why or "no space")
   end
 end
 
@@ -187,7 +187,7 @@ function snapshot.compare(engine, id, path, may_write)
     write(path, is)
     return true, {}
   elseif not file then
-    given.fail("history: cannot read %s; only where it is not negated a file "
+    caller.fail("history: cannot read %s; only where it is not negated a file "
       .. "that is missing is written", why)
   end
   local was = file:read "a"

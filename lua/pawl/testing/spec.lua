@@ -2,10 +2,10 @@
 --- asserted, what its handlers gave is replayed.
 local acts = require "pawl.testing.acts"
 local asserts = require "pawl.testing.asserts"
+local caller = require "pawl.testing.caller"
 local core = require "pawl.core"
 local keys = require "pawl.keys"
 local literal = require "pawl.testing.literal"
-local option = require "pawl.option"
 local recorded = require "pawl.testing.recorded"
 local timeline = require "pawl.testing.timeline"
 
@@ -417,8 +417,10 @@ end
 ---@param options? pawl.SpecOptions
 ---@return string text
 function spec.write(from, id, options)
-  local given, why = option.read("spec", SHAPE, options)
-  if not given then error(why, 3) end
+  caller.check("test.spec", 1, "recorded", from)
+  caller.check("test.spec", 2, type(from) == "string" and "instance?"
+    or "instance", id)
+  local given = caller.read("test.spec", SHAPE, options)
   return spec.text(spec.read(from, id, given), given.load)
 end
 

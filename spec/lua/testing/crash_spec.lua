@@ -221,6 +221,21 @@ describe("a crash at every place", function()
     local ok, report = one_step(function() runs = runs + 1 end, { only = 2 })
     assert.is_true(ok, report)
     assert.is_true(runs <= 3)
+    local err
+    ok, err = one_step(function() end, { only = report.places + 1 })
+    assert.is_false(ok)
+    assert.matches(("crash_spec.lua:%%d+: crash_everywhere: only = %d, but "
+      .. "there are %d places$"):format(report.places + 1, report.places), err)
+  end)
+
+  it("says so when there is nothing to die in", function()
+    local function with(scenario)
+      return function() test.crash_everywhere(scenario) end
+    end
+    assert.error_matches(with(function() end),
+      "crash_everywhere: the scenario runs nothing")
+    assert.error_matches(with(function(engine) engine:run_until_idle() end),
+      "crash_everywhere: the scenario starts nothing")
   end)
 
   it("says what the scenario raises, by itself and in a crash", function()

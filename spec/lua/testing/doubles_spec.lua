@@ -1,6 +1,7 @@
 --- Stubs, failures that are told to come, and spies.
 local pawl = require "pawl"
 local test = require "pawl.testing"
+local tmp = require "spec.support.tmp"
 
 local function order()
   local flow = pawl.workflow { code = "t.order" }
@@ -207,6 +208,26 @@ describe("a double", function()
       function(e) e:stub("charge", { workflow = "t.ordr" }) end },
     { "stub_host: name it as the engine is opened",
       function(e) e:stub_host("rate", {}) end },
+    { "stub: 'charge' has no transition 'nowhere': it leads to 'check', "
+      .. "whatever it gives",
+      function(e) e:stub("charge", { goes = "nowhere" }) end },
+    { "stub_workflow: it fails with `code`, or completes with `output`: say "
+      .. "one", function(e)
+        e:stub_workflow("t.ship", { output = 1, code = "x" })
+      end },
+    { "stub_workflow: `message` is of one that fails: say its `code`",
+      function(e) e:stub_workflow("t.ship", { message = "x" }) end },
+    { "bad argument #1 to 'stub' %(node's name expected, got nil%)",
+      function(e) e:stub() end },
+    { "bad argument #1 to 'effect' %(string expected, got nil%)",
+      function(e) e:effect() end },
+    { "bad argument #1 to 'stub_workflow' %(string expected, got table%)",
+      function(e) e:stub_workflow {} end },
+    { "engine.stub is a method: call it by a colon, engine:stub%(...%)",
+      function(e) e.stub("charge", {}) end },
+    { "engine.start is a method: call it by a colon, engine:start%(...%)",
+      function(e) e.start("t.order", {}) end },
+    { "engine.run_until_idle is a method", function(e) e.run_until_idle() end },
   }
 
   it("is refused where it would do nothing", function()
@@ -216,6 +237,34 @@ describe("a double", function()
       assert.matches("doubles_spec.lua:%d+: " .. wrong[1], err)
     end
   end)
+
+  it("takes the way that is the only one", function()
+    engine:stub("charge", { goes = "check", returns = 1 })
+    assert.equal(1, run().output.paid)
+  end)
+
+  it("does not stand in for what nobody calls, or starts by a name of its own",
+    function()
+      local opened <close> = test.engine { load = tmp.file("flow.lua", [[
+        local flow = require "pawl".workflow { code = "t.calls" }
+        flow:step("go", { run = function(ctx) end })
+        flow:call("ship", { workflow = "t.ship" })
+        return flow]]) }
+      opened:stub_workflow "t.ship"
+      local ok, err = pcall(function() opened:stub_workflow "t.shop" end)
+      assert.is_false(ok)
+      assert.matches("doubles_spec.lua:%d+: stub_workflow: no workflow that is "
+        .. "loaded calls 't.shop', nor is it one %(did you mean 't.ship'%?%)$",
+        err)
+      assert(opened:load(tmp.file("starts.lua", [[
+        local flow = require "pawl".workflow { code = "t.starts" }
+        flow:step("go", { run = function(ctx) ctx.start("t." .. "late") end })
+        return flow]])))
+      local late = opened:stub_workflow "t.late"
+      assert(opened:start "t.starts")
+      opened:run_until_idle()
+      assert.equal(1, #late.calls)
+    end)
 
   it("says of which workflow a node is, where several have it", function()
     local flow = pawl.workflow { code = "t.other" }
@@ -295,6 +344,9 @@ describe("a handler by itself", function()
   end)
 
   it("is refused where there is none, or its input is wrong", function()
+    assert.error_matches(function() test.handler() end,
+      "bad argument #1 to 'handler' %(file or "
+      .. "workflow expected, got nil%)")
     assert.error_matches(function() test.handler(flow, "wrok") end,
       "handler: there is no node 'wrok' %(did you mean 'work'%?%)")
     assert.error_matches(function() test.handler(flow, "z") end,

@@ -108,10 +108,73 @@ describe("an engine for specs", function()
     assert.error_matches(function()
       test.engine { load = tmp.file("bad.lua", "return 1") }
     end, "must return a workflow")
-    assert.error_matches(function() test.engine { load = 3 } end,
-      "'load' must be a file, a workflow, or a list of them, not a number")
-    assert.error_matches(function() test.engine { laod = {} } end,
-      "unknown option 'laod'")
+  end)
+
+  -- What is wrong with how the kit is called, and what is said.
+  local WRONG <const> = {
+    { "test.engine: option 'load' must be a file, a workflow, or a list of "
+      .. "them, got 3", function() test.engine { load = 3 } end },
+    { "test.engine: unknown option 'laod' (did you mean 'load'?)",
+      function() test.engine { laod = {} } end },
+    { "bad argument #1 to 'test.engine' (table of options expected, got "
+      .. "string): test.engine { load = \"order.lua\" }",
+      function() test.engine "order.lua" end },
+    { "test.engine: option 'host' must be a table of functions, or of `true`, "
+      .. "by their names, got \"charge\"",
+      function() test.engine { host = "charge" } end },
+    { "test.engine: option 'host' must be a table of functions, or of `true`, "
+      .. "by their names, got table",
+      function() test.engine { host = { "charge" } } end },
+    { "test.engine: option 'store' must be a string, got 7",
+      function() test.engine { store = 7 } end },
+    { "test.engine: option 'group' must be a string, got 7",
+      function() test.engine { group = 7 } end },
+    { "bad argument #1 to 'test.spec' (engine, or lines that were exported "
+      .. "expected, got nil)", function() test.spec() end },
+    { "bad argument #2 to 'test.spec' (instance's id expected, got nil)",
+      function(e) test.spec(e) end },
+    { "bad argument #2 to 'test.history' (instance's id expected, got nil)",
+      function(e) test.history(e) end },
+    { "bad argument #2 to 'test.path' (instance's id expected, got nil)",
+      function(e) test.path(e) end },
+    { "bad argument #1 to 'test.story' (engine expected, got string)",
+      function() test.story "x" end },
+    { "bad argument #2 to 'run_until_waiting' (node's name expected, got nil)",
+      function(e) e:run_until_waiting "x" end },
+    { "run_until_waiting: there is no node 'hnd' (did you mean 'hand'?)",
+      function(e) e:run_until_waiting(e:start "t.busy", "hnd") end },
+    { "bad argument #1 to 'handler' (file or workflow expected, got nil)",
+      function() test.handler() end },
+    { "handler: there is no node 'hnd' (did you mean 'hand'?)",
+      function() test.handler(busy()[1], "hnd") end },
+    { "bad argument #1 to 'crash_everywhere' (function expected, got nil)",
+      function() test.crash_everywhere() end },
+    { "crash_everywhere: unknown option 'onyl' (did you mean 'only'?)",
+      function() test.crash_everywhere(print, { onyl = 3 }) end },
+    { "simulate: the scenario starts nothing: no instance was there in any run",
+      function() test.simulate { scenario = function() end, seeds = 1 } end },
+    { "clock: 'yesterday' is not a time: \"2026-11-21T07:38:00Z\", or seconds "
+      .. "since 1970", function() test.clock "yesterday" end },
+  }
+
+  it("says what is wrong in how it is called, and where", function()
+    for _, wrong in ipairs(WRONG) do
+      local ok, err = pcall(function() wrong[2](engine) end)
+      assert.is_false(ok)
+      assert.matches("^spec/lua/testing/engine_spec.lua:%d+: ", err)
+      assert.equal(wrong[1], err:gsub("^%S+ ", "", 1))
+    end
+  end)
+
+  it("knows all options of pawl.open", function()
+    local _, err = pcall(pawl.open, ":memory:", { [("x"):rep(20)] = 1 })
+    local names = 0
+    for name in err:match "%(known: (.*)%)":gmatch "[%w_]+" do
+      names = names + 1
+      local ok, why = pcall(test.engine, { [name] = io.stdout })
+      assert.is_true(ok or not why:find "unknown option", name)
+    end
+    assert.is_true(names > 20, names)
   end)
 
   it("does nothing of what it loads again when a load has failed", function()

@@ -99,6 +99,18 @@ describe("a simulation", function()
     assert.equal(a, again)
   end)
 
+  it("says so when nothing is started, or its errors are no step's", function()
+    assert.error_matches(function()
+      test.simulate { seeds = 2, scenario = function() end }
+    end, "simulate: the scenario starts nothing")
+    assert.error_matches(function()
+      test.simulate { scenario = started, errors = { chrage = { "busy" } } }
+    end, "simulate: 'errors' names 'chrage', "
+      .. "which is no step %(did you mean 'charge'%?%)$")
+    assert.equal(2, test.simulate { seeds = 2, scenario = started,
+      errors = { charge = { "declined" } } }.seeds)
+  end)
+
   it("says who is stuck", function()
     local ok, err = pcall(test.simulate, {
       seeds = 1, troubles = {}, events = { other = true },

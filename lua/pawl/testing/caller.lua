@@ -3,13 +3,14 @@
 local duration = require "pawl.duration"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
+local workflow = require "pawl.workflow"
 
-local given = {}
+local caller = {}
 
 ---- where it was written ------------------------------------------------------
 
 -- The chunk names of our own modules begin with this.
-local OURS = debug.getinfo(1, "S").source:gsub("testing[/.]given.*$", "")
+local OURS = debug.getinfo(1, "S").source:gsub("testing[/.]caller.*$", "")
 
 local function is_between(source)
   return source:sub(1, #OURS) == OURS
@@ -31,13 +32,19 @@ end
 
 --- Raises it where the kit was called.
 ---@param message string  a format
-function given.fail(message, ...)
+function caller.fail(message, ...)
   error(place() .. message:format(...), 0)
 end
 
---- The same, of what was raised, which may have a place of the kit's.
-function given.pass_on(err)
-  error(place() .. tostring(err):gsub("^%S-%.lua:%d+: ", ""), 0)
+--- The same, of what a function that the kit has called has raised, which names
+--- itself and a place of the kit's.
+---@param err any
+---@param own string  its name
+---@param who string  the kit's function, as it is called
+function caller.pass_on(err, own, who)
+  local text = tostring(err):gsub("^%S-:%d+: ", "")
+  if text:sub(1, #own) == own then text = who .. text:sub(#own + 1) end
+  caller.fail("%s", text)
 end
 
 ---- arguments -----------------------------------------------------------------
@@ -64,6 +71,10 @@ local KINDS <const> = {
   string = { is_text, "string" },
   callable = { option.check.callable, "function" },
   engine = { is_engine, "engine" },
+  flow = { function(value) return is_text(value) or workflow.is(value) end,
+    "file or workflow" },
+  recorded = { function(value) return is_text(value) or is_engine(value) end,
+    "engine, or lines that were exported" },
   instance = { is_text, "instance's id" },
   node = { is_text, "node's name" },
   nodes = { is_list, "list of nodes' names" },
@@ -89,19 +100,19 @@ local KINDS <const> = {
 ---@param kind string
 ---@param value any
 ---@param hint? string what to write instead
-function given.check(who, i, kind, value, hint)
+function caller.check(who, i, kind, value, hint)
   local name, may_miss = kind:match "^(%a+)(%??)$"
   if value == nil and may_miss == "?" then return end
   local rule = KINDS[name]
   if rule[1](value) then return end
-  given.fail("bad argument #%d to '%s' (%s expected, got %s)%s", i, who,
+  caller.fail("bad argument #%d to '%s' (%s expected, got %s)%s", i, who,
     rule[2], type(value), hint and ": " .. hint or "")
 end
 
 --- What most functions begin with.
-function given.instance(who, engine, id)
-  given.check(who, 1, "engine", engine)
-  given.check(who, 2, "instance", id)
+function caller.instance(who, engine, id)
+  caller.check(who, 1, "engine", engine)
+  caller.check(who, 2, "instance", id)
 end
 
 --- Reads options, see pawl.option.
@@ -109,10 +120,26 @@ end
 ---@param shape table
 ---@param options any
 ---@return table
-function given.read(who, shape, options)
+function caller.read(who, shape, options)
   local read, why = option.read(who, shape, options)
-  if not read then given.fail("%s", why) end
+  if not read then caller.fail("%s", why) end
   return read
+end
+
+--- A method of an engine that is among `known`: one called by a dot has
+--- something else in front.
+---@param known table<table, any>
+---@param name string
+---@param method function
+---@return function
+function caller.method(known, name, method)
+  return function(self, ...)
+    if not known[self] then
+      caller.fail("engine.%s is a method: call it by a colon, engine:%s(...)",
+        name, name)
+    end
+    return method(self, ...)
+  end
 end
 
 ---- names ---------------------------------------------------------------------
@@ -121,9 +148,9 @@ end
 ---@param who string
 ---@param name string
 ---@param known table<string, any>
-function given.no_node(who, name, known)
-  given.fail("%s: there is no node '%s' (%s)", who, tostring(name),
+function caller.no_node(who, name, known)
+  caller.fail("%s: there is no node '%s' (%s)", who, tostring(name),
     nearest.key_hint(tostring(name), known))
 end
 
-return given
+return caller
