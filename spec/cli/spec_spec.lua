@@ -121,6 +121,9 @@ describe("pawl spec", function()
       ["line 1 is none of an export"] = { "no.jsonl" },
       ["the last instance is cut short"] = { "cut.jsonl" },
       ["--instance is of a file"] = { id, "--instance", "1" },
+      ["there is no file none.jsonl, and no instance's id has such letters"] =
+        { "none.jsonl" },
+      ["there is no file out/none"] = { "out/none" },
     } do
       local run = here:pawl("spec", table.unpack(words))
       assert.is_true(run.code ~= 0, said)

@@ -62,8 +62,22 @@ describe("pawl test", function()
     ran = here:pawl("test", "spec/bad_spec.lua", "--filter=left")
     assert.equal(0, ran.code, ran.out)
     ran = here:pawl("test", "--", "--list")
+    assert.equal(0, ran.code, ran.err)
     assert.matches("a room is counted", ran.out, 1, true)
     assert.matches("what is wrong fails", ran.out, 1, true)
+  end)
+
+  it("fails when no spec was run", function()
+    local ran = here:pawl("test", "--filter=nothere")
+    assert.equal(1, ran.code, ran.out)
+    assert.equal("pawl: no spec was run: none has 'nothere' in its name\n",
+      ran.err)
+    here:write("spec/room_spec.lua", "describe('a room', function() end)")
+    ran = here:pawl("test", "--output=TAP")
+    assert.equal(1, ran.code, ran.out)
+    assert.equal("pawl: no spec was run\n", ran.err)
+    here:write("spec/room_spec.lua", "pending 'a room'")
+    assert.equal(0, here:pawl("test").code)
   end)
 
   it("has engines and simulations begin with a seed", function()
@@ -257,6 +271,12 @@ not under crashes:
       drawn.marks)
     assert.matches('label="missed"', here:pawl("graph", "rooms/flow.lua",
       "--dot", "--coverage", "gone.json").out, 1, true)
+    assert.equal("", ran.err)
+    here:write("rooms/flow.lua", FLOW)
+    ran = here:pawl("graph", "rooms/flow.lua", "--coverage", "gone.json")
+    assert.equal(0, ran.code)
+    assert.equal("warning: gone.json tells of nodes that this t.room does not "
+      .. "have, as of another version: done, never\n", ran.err)
   end)
 
   it("says what is wrong with what it is to draw", function()
@@ -277,11 +297,12 @@ not under crashes:
     function()
       here:write("spec/room_spec.lua", (GOOD:gsub("    assert.vars",
         '    assert.history(engine, id, "room.txt")\n%0')))
-      assert.equal(0, here:pawl("test").code)
+      local unset = { env = { PAWL_WRITE = "" } }
+      assert.equal(0, here:pawl("test", unset).code)
       local was = tmp.read(here.dir .. "/room.txt")
       assert.matches("t.room is completed\n  step count -> end\n", was, 1, true)
       here:write("room.txt", (was:gsub("step", "stop")))
-      local ran = here:pawl("test", "--output=TAP")
+      local ran = here:pawl("test", "--output=TAP", unset)
       assert.equal(1, ran.code)
       assert.matches("-   stop count -> end", ran.out, 1, true)
       assert.matches("+   step count -> end", ran.out, 1, true)

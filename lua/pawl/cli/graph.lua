@@ -1,6 +1,7 @@
 --- pawl graph FILE | CODE[@VERSION] | ID
 local drawing = require "pawl.cli.drawing"
 local format = require "pawl.cli.format"
+local keys = require "pawl.keys"
 local options = require "pawl.cli.options"
 local pawl = require "pawl"
 local store = require "pawl.cli.store"
@@ -48,8 +49,20 @@ local function load_graph(opts, name)
     version and math.tointeger(tonumber(version))))
 end
 
+--- Says which of the nodes that specs have gone through are not in the graph:
+--- it is another version that is drawn.
+local function warn_of_others(path, graph, marks)
+  local others = {}
+  for name in pairs(marks) do others[name] = true end
+  for _, node in ipairs(graph.nodes) do others[node.name] = nil end
+  if not next(others) then return end
+  term.warn(("warning: %s tells of nodes that this %s does not have, as of "
+    .. "another version: %s"):format(term.clean(path), graph.code,
+    term.clean(table.concat(keys(others), ", "))))
+end
+
 --- The marks of a workflow in what `pawl test --coverage` wrote.
-local function marks_of_coverage(path, code)
+local function marks_of_coverage(path, graph)
   local file, why = io.open(path, "rb")
   if not file then
     options.usage("cannot read %s for --coverage: %s", nil, path,
@@ -62,9 +75,13 @@ local function marks_of_coverage(path, code)
     options.usage("%s is not what `pawl test --coverage` wrote", nil, path)
   end
   for _, one in ipairs(report.workflows) do
-    if one.code == code then return one.nodes end
+    if one.code == graph.code then
+      warn_of_others(path, graph, one.nodes)
+      return one.nodes
+    end
   end
-  options.usage("%s tells nothing of %s", "no spec has loaded it", path, code)
+  options.usage("%s tells nothing of %s", "no spec has loaded it", path,
+    graph.code)
 end
 
 local function run(opts, args)
@@ -73,7 +90,7 @@ local function run(opts, args)
     options.usage("unknown format '%s'", "mermaid or dot", form)
   end
   local graph, marks = load_graph(opts, args[1])
-  if opts.coverage then marks = marks_of_coverage(opts.coverage, graph.code) end
+  if opts.coverage then marks = marks_of_coverage(opts.coverage, graph) end
   if opts.json then
     graph.marks = marks
     term.print(format.json(graph))

@@ -20,6 +20,10 @@ local function is_file(word) return word == "-" or sys.kind(word) == "file" end
 local function recorded(kit, opts, word)
   local asked = { mask = opts.mask }
   if is_file(word) then return kit.read(read(word), opts.instance, asked) end
+  if word:find "[./]" then
+    options.usage("there is no file %s, and no instance's id has such letters",
+      "FILE is what `pawl export` wrote", word)
+  end
   if opts.instance then
     options.usage("--instance is of a file, and %s is none", nil, word)
   end

@@ -45,6 +45,29 @@ local function begin_crashes(opts)
     at = opts.crash_at, seed = opts.seed }, term.warn)
 end
 
+-- What busted runs, or would if it had something in it.
+local COUNTED <const> = { it = true, pending = true }
+
+--- Counts what busted runs, of one that is to be made yet.
+---@return { n: integer } told
+local function count_specs()
+  local make, told = require "busted.core", { n = 0 }
+  package.loaded["busted.core"] = function()
+    local busted = make()
+    local register = busted.register
+    function busted.register(descriptor, executor, attributes)
+      local counted = COUNTED[descriptor] and type(executor) == "function"
+        and function(element)
+          told.n = told.n + 1
+          return executor(element)
+        end
+      return register(descriptor, counted or executor, attributes)
+    end
+    return busted
+  end
+  return told
+end
+
 local function run(opts, args)
   if opts.crash and opts.crash_at then
     options.usage("--crash and --crash-at exclude each other")
@@ -67,8 +90,14 @@ local function run(opts, args)
   require("pawl.testing.seed").first = opts.seed
   if opts.write then require("pawl.testing.snapshot").writes = true end
   begin_crashes(opts)
+  local told = count_specs()
   _G.arg = arguments(opts, args)
   runner { standalone = false } -- which ends the program when one has failed
+  if told.n == 0 then
+    term.warn(opts.filter and ("pawl: no spec was run: none has '%s' in its "
+      .. "name"):format(term.clean(opts.filter)) or "pawl: no spec was run")
+    return 1
+  end
   return coverage and tell_coverage(opts, coverage) or 0
 end
 
@@ -81,7 +110,7 @@ return {
     .. "is in this program (docs/testing.md), and modules of the folder that "
     .. "it is called in.\n\n"
     .. "Options of busted's come behind --. Exits as busted does: with 0 when "
-    .. "all has passed, else with 1.",
+    .. "all has passed, else with 1; also with 1 when no spec was run.",
   options = {
     { long = "filter", arg = "PATTERN", help = "only specs whose name has it, "
       .. "a pattern of Lua's" },
