@@ -121,6 +121,20 @@ local function as_spec()
     { __index = _G })
 end
 
+--- Runs what LuaUnit would of a class of tests, as it would; how many it has.
+local function run_class(class)
+  local n = 0
+  for name, fn in pairs(class or {}) do
+    if name:find "^test" then
+      n = n + 1
+      class:setUp()
+      fn(class)
+      class:tearDown()
+    end
+  end
+  return n
+end
+
 describe("docs/testing.md", function()
   local files = {}
 
@@ -142,7 +156,8 @@ describe("docs/testing.md", function()
         local text = block.text:gsub('"([%w_]+%.lua)"', function(name)
           return ("%q"):format(files[name])
         end)
-        assert(load(text, "=docs/testing.md", "t", as_spec()))()
+        local class = assert(load(text, "=docs/testing.md", "t", as_spec()))()
+        assert.equal(text:find "\nreturn Test" and 1 or 0, run_class(class))
       end)
     end
   end

@@ -267,6 +267,25 @@ describe("assert", function()
     assert.output(engine, quiet, pawl.null)
   end)
 
+  it("is there without luassert, and raises where it was called", function()
+    start()
+    local check = asserts.plain()
+    check.waiting_at(engine, id, "approve")
+    check.equal(1, check(1))
+    for text, fn in pairs {
+      ["expected completed\n"] = function() check.completed(engine, id) end,
+      ["there is no node 'aprove'"] = function()
+        check.waiting_at(engine, id, "aprove")
+      end,
+      ["expected 1, is 2"] = function() check.equal(1, 2) end,
+    } do
+      local ok, err = pcall(fn)
+      assert.is_false(ok)
+      assert.matches("^spec/lua/testing/asserts_spec.lua:%d+: ", err)
+      assert.matches(text, err, 1, true)
+    end
+  end)
+
   it("takes any engine of ours, and says what else it is given", function()
     local plain <close> = assert(test.open())
     assert(plain:load(order()))
