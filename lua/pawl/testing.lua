@@ -120,7 +120,7 @@ end
 function testing.clock(start)
   if type(start) == "string" then start = seconds_of(start) end
   if start ~= nil and type(start) ~= "number" then
-    error(("bad argument #1 to 'clock' (number expected, got %s)"):format(
+    error(("bad argument #1 to 'clock' (time expected, got %s)"):format(
       type(start)), 2)
   end
   local us = math.floor((start or 1767225600) * 1e6 + 0.5)
@@ -134,6 +134,10 @@ end
 ---@return pawl.Engine? engine
 ---@return pawl.Clock|pawl.Error clock  or what went wrong
 function testing.open(options)
+  if options ~= nil and type(options) ~= "table" then
+    error(("bad argument #1 to 'test.open' (table of options expected, got %s)")
+      :format(type(options)), 2)
+  end
   local given = {}
   for key, value in pairs(options or {}) do given[key] = value end
   given.clock = given.clock or testing.clock()

@@ -186,6 +186,9 @@ describe("pawl test", function()
           "--output=TAP")
         assert.equal(1, ran.code)
         assert.matches("\n1..2\n", ran.out, 1, true)
+        ran = here:pawl("test", "--crash-at=9999")
+        assert.matches("not under crashes:\n  a room is counted %[once%]: it "
+          .. "has %d+ places, and no 9999\n", ran.err)
       end)
 
     it("tells what it cannot run again, and why", function()

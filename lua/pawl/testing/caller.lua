@@ -3,7 +3,6 @@
 local duration = require "pawl.duration"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
-local workflow = require "pawl.workflow"
 
 local caller = {}
 
@@ -59,10 +58,13 @@ local function is_list(value)
   return n == #value
 end
 
-local function is_engine(value)
+--- Of a metatable that is kept to itself only the name is told.
+local function is_named(value, name)
   local mt = getmetatable(value)
-  return type(mt) == "table" and mt.__name == "pawl.engine"
+  return mt == name or type(mt) == "table" and mt.__name == name
 end
+
+local function is_engine(value) return is_named(value, "pawl.engine") end
 
 local function is_text(value) return type(value) == "string" end
 
@@ -71,8 +73,9 @@ local KINDS <const> = {
   string = { is_text, "string" },
   callable = { option.check.callable, "function" },
   engine = { is_engine, "engine" },
-  flow = { function(value) return is_text(value) or workflow.is(value) end,
-    "file or workflow" },
+  flow = { function(value)
+    return is_text(value) or is_named(value, "pawl.workflow")
+  end, "file or workflow" },
   recorded = { function(value) return is_text(value) or is_engine(value) end,
     "engine, or lines that were exported" },
   instance = { is_text, "instance's id" },

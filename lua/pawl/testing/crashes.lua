@@ -112,6 +112,11 @@ end
 --- Runs it again, once for each place that is tried.
 local function run_again(told, busted, executor, element, places)
   local name, shown, file = element.name, full_name(busted, element)
+  local only = told.given.at
+  if only and only > #places then
+    told.left[("%s: it has %d places, and no %d"):format(shown, #places,
+      only)] = true
+  end
   for _, at in ipairs(chosen(#places, told.given)) do
     if busted.skipAll then break end
     element.name = ("%s, dying at %d, %s"):format(name, at, places[at])

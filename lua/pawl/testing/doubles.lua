@@ -483,6 +483,7 @@ end
 --- The codes that the graphs of those that are loaded call, and their own. nil:
 --- one of them may start any.
 local function called(state)
+  if state.has_unseen then return nil end
   local known, sources = {}, {}
   for code, flow in pairs(state.flows) do
     known[code] = true

@@ -23,6 +23,7 @@ local methods = {}
 --   engine, clock, url, options   the real one, and how it was opened
 --   loaded    what was loaded, in order: { flow, options }
 --   flows     by code: { graph =, nodes =, handlers = }
+--   has_unseen  one was loaded that is not among these, as it has limits
 --   host      functions that were given, by name
 --   doubles   lists of them, by "code/node"; one of a function or a workflow,
 --             by "host NAME" and "workflow CODE"
@@ -78,12 +79,15 @@ end
 --- Loads by the engine, so that its handlers go through the doubles. Nothing
 --- else loads meanwhile.
 local function load_by(state, flow, options)
+  local is_seen = false
   workflow.seen = function(graph, handlers)
+    is_seen = true
     return doubles.watch(state, graph, handlers)
   end
   local results = table.pack(pcall(state.engine.load, state.engine, flow,
     options))
   workflow.seen = nil
+  state.has_unseen = state.has_unseen or not is_seen
   if not results[1] then error(results[2], 0) end
   return table.unpack(results, 2, results.n)
 end
@@ -248,6 +252,7 @@ end
 ---@param flow string|pawl.Workflow
 ---@param options? { trust?: string|pawl.Trust }
 function methods:load(flow, options)
+  caller.check("load", 1, "flow", flow)
   local state = states[self]
   local loaded, err = load_by(state, flow, options)
   if not loaded then return nil, err end

@@ -6,7 +6,6 @@
 --- on beside it, it waits for that.
 local caller = require "pawl.testing.caller"
 local core = require "pawl.core"
-local option = require "pawl.option"
 
 local replay = {}
 
@@ -76,12 +75,11 @@ local CHILD <const> = { at = { any }, output = { any }, code = { "string" },
 --- The list that it was given, checked; raises what is wrong with it.
 local function read(who, shape, list)
   if type(list) ~= "table" or #list == 0 and next(list) then
-    error(who .. ": a list of what was recorded is wanted: { { ... } }", 0)
+    caller.fail("%s: a list of what was recorded is wanted: { { ... } }", who)
   end
   local out = {}
   for i, one in ipairs(list) do
-    local given, why = option.read(("%s[%d]"):format(who, i), shape, one)
-    if not given then error(why, 0) end
+    local given = caller.read(("%s[%d]"):format(who, i), shape, one)
     if given.at then given.us = replay.time(who, given.at) end
     out[i] = given
   end

@@ -238,6 +238,23 @@ describe("a double", function()
     end
   end)
 
+  it("stands in for what one with limits calls, which it does not see",
+    function()
+      local opened <close> = test.engine { load = tmp.file("flow.lua", [[
+        local flow = require "pawl".workflow { code = "t.alone" }
+        flow:step("go", { run = function(ctx) end })
+        return flow]]) }
+      assert(opened:load(tmp.file("limited.lua", [[
+        local flow = require "pawl".workflow { code = "t.limited" }
+        flow:call("far", { workflow = "t.far" })
+        return flow]]), { trust = { level = "limited",
+          may = { start = "t.far" } } }))
+      local far = opened:stub_workflow "t.far"
+      assert(opened:start "t.limited")
+      opened:run_until_idle()
+      assert.equal(1, #far.calls)
+    end)
+
   it("takes the way that is the only one", function()
     engine:stub("charge", { goes = "check", returns = 1 })
     assert.equal(1, run().output.paid)

@@ -153,6 +153,14 @@ describe("an engine for specs", function()
       function() test.crash_everywhere(print, { onyl = 3 }) end },
     { "simulate: the scenario starts nothing: no instance was there in any run",
       function() test.simulate { scenario = function() end, seeds = 1 } end },
+    { "bad argument #1 to 'load' (file or workflow expected, got nil)",
+      function(e) e:load() end },
+    { "replay[1]: unknown option 'return' (did you mean 'returns'?)",
+      function(e) e:replay("try", { { ["return"] = 1 } }) end },
+    { "bad argument #1 to 'test.open' (table of options expected, got string)",
+      function() test.open "order.lua" end },
+    { "bad argument #1 to 'clock' (time expected, got table)",
+      function() test.clock {} end },
     { "clock: 'yesterday' is not a time: \"2026-11-21T07:38:00Z\", or seconds "
       .. "since 1970", function() test.clock "yesterday" end },
   }
