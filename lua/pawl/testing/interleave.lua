@@ -475,6 +475,13 @@ local function report(given, run, what, spent, tried)
     written(given, run.prefix))
 end
 
+--- Raises where no order makes a difference.
+local function check_active(run)
+  if #run.story > 0 or run.what then return end
+  caller.fail("interleave: the parties do nothing with their engines, so that "
+    .. "there is nothing to take turns at")
+end
+
 --- Plays the orders, those with the fewest changes first.
 local function explore(given, rights, limit)
   local orders, tried, points = { [0] = { {} } }, 0, 0
@@ -484,6 +491,7 @@ local function explore(given, rights, limit)
     while orders[changes][i] and tried < given.max do
       local run = play(given, orders[changes][i])
       orders[changes][i] = false
+      if tried == 0 then check_active(run) end
       tried, i = tried + 1, i + 1
       if not run.is_other then -- else it went another way than before
         local spent = branch(run, orders, limit)

@@ -339,17 +339,20 @@ end
 
 ---- trouble from outside -----------------------------------------------------
 
---- All names of events that somebody might wait for.
-local function known_events(self)
+--- All names of events that nodes wait for.
+local function awaited(self)
   local set = {}
-  for name in pairs(self.given.events or {}) do set[name] = true end
-  if self.given.events then return keys(set) end
   for _, flow in pairs(self.state.flows) do
     for _, node in pairs(flow.nodes) do
       if node.event then set[name_of(node.event)] = true end
     end
   end
-  return keys(set)
+  return set
+end
+
+--- All names of events that somebody might send.
+local function known_events(self)
+  return keys(self.given.events or awaited(self))
 end
 
 local JUMPS <const> = { "1m", "1h", "1d", "30d" }
@@ -610,6 +613,18 @@ local function check_errors(given, run)
   end
 end
 
+--- Raises where `events` has a name that is nearly one that is waited for. Any
+--- other may be sent to whom it means nothing.
+local function check_events(given, run)
+  local known = awaited(run)
+  for _, name in ipairs(keys(given.events or {})) do
+    if not known[name] and nearest.find(name, keys(known)) then
+      caller.fail("simulate: 'events' names '%s', which nobody waits for (%s)",
+        name, nearest.key_hint(name, known))
+    end
+  end
+end
+
 --- Raises where nothing was gone through.
 local function check_started(has_started)
   if has_started then return end
@@ -627,6 +642,7 @@ function simulate.run(options)
   for seed = given.seed, given.seed + given.seeds - 1 do
     local run = play(given, seed)
     check_errors(given, run)
+    check_events(given, run)
     if run.failure then error(report(given, run), 0) end
     has_started = has_started or run.has_started
     moments = moments + run.moment

@@ -461,5 +461,7 @@ describe("parties", function()
       .. "URL of PostgreSQL, or a function that gives an empty store")
     refused({ parties = two, max = 0 }, "option 'max' must be an integer above")
     refused({ parties = two, changes = -1 }, "must be an integer, 0 or more")
+    refused({ parties = { function() end, function() end } },
+      "the parties do nothing with their engines")
   end)
 end)

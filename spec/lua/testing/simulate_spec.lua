@@ -238,5 +238,11 @@ describe("a simulation", function()
       .. 'must be a list of "fail"')
     refused({ scenario = print, seeds = 0 }, "option 'seeds' must be")
     refused({ scenario = print, calls = {} }, "a list of functions")
+    local flow = pawl.workflow { code = "t.waits" }
+    flow:wait("w", { event = "t.paid" })
+    refused({ load = flow, seeds = 1, events = { ["t.payd"] = 1 },
+      scenario = function(engine) engine:start "t.waits" end },
+      "'events' names 't.payd', which nobody waits for (did you mean "
+      .. "'t.paid'?)")
   end)
 end)
