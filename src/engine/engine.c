@@ -120,7 +120,8 @@ static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
   e->flights = pawl_ration_calloc(
       &e->ration, sizeof *e->flights * (size_t)e->config.concurrency);
   e->base.alloc = &e->alloc;
-  e->held = pawl_ration_calloc(&e->ration, sizeof *e->held * n);
+  /* each is cleared when it is used first: slots.c */
+  e->held = pawl_realloc(&e->alloc, NULL, 0, sizeof *e->held * n);
   e->order = pawl_ration_calloc(&e->ration, sizeof *e->order * n);
   pawl_run_init_world(e);
   if (!e->held || !e->order || !e->fds || !e->fd_flights || !e->flights ||

@@ -8,6 +8,7 @@
 #include "await.h"
 
 static void init_held(pawl_engine *e, pawl_held *h) {
+  memset(h, 0, sizeof *h);
   h->tenant.alloc = h->correlation.alloc = &e->alloc;
   pawl_decision_init(&h->d, &e->world);
 }
@@ -94,7 +95,6 @@ void pawl_held_shrink(pawl_engine *e) {
   PAWL_EACH_SLOT (e, h) {
     if (h->state != PAWL_SLOT_FREE) continue;
     pawl_held_deinit(e, h);
-    memset(h, 0, sizeof *h);
     init_held(e, h);
   }
 }
