@@ -135,7 +135,7 @@ kit.describe("what is archived", function(backend)
     local engine, id, url = rich()
     assert(engine:archive(id, FORCE))
     backend.sql(url, "delete from " .. kit.table(backend, "workflow"))
-    assert.equal("completed", assert(engine:get(id)).status)
+    assert.completed(engine, id)
     assert(engine:history(id))
   end)
 

@@ -82,7 +82,7 @@ kit.describe("an event that would cancel, in the instant of the start,",
         assert(engine:run())
         clock:advance(2)
         assert(engine:run())
-        assert.equal("completed", kit.status(engine, one))
+        assert.completed(engine, one)
       end)
 
       it("does when it came behind: its id is " .. id, function()

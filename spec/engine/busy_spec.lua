@@ -38,7 +38,7 @@ kit.describe("an instance that never waits", function(backend)
     assert(engine:start "t.one")
     assert(engine:tick(600))
     assert.is_true(seen >= 1000 and seen <= 1010, "after " .. seen)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(1100, #assert(engine:history(id)))
   end)
 
@@ -91,7 +91,7 @@ kit.describe("a busy limit", function(backend)
     end
     state.stop = true
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("is nothing to one that ends before", function()
@@ -100,7 +100,7 @@ kit.describe("a busy limit", function(backend)
     assert(engine:load(looping(state, { busy_limit = 20 })))
     local id = assert(engine:start "t.busy")
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("is kept from worker to worker", function()
@@ -158,7 +158,7 @@ kit.describe("a busy limit", function(backend)
         end
       end
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       assert.equal(40, n)
     end)
   end
@@ -185,7 +185,7 @@ kit.describe("a busy limit", function(backend)
       assert(engine:run())
       clock:advance(1)
     end
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("counts the steps of all branches together", function()

@@ -97,7 +97,7 @@ kit.describe("a choice", function(backend)
       assert(engine:run())
       clock:advance "10m"
     end
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(1, runs)
     assert.equal(3, asked)
     -- what failed behind the step is no attempt of its own yet

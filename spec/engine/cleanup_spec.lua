@@ -222,7 +222,7 @@ kit.describe("an instance that is cancelled", function(backend)
     assert(engine:run())
     clock:advance "1d"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("goes on under the worker that takes it over", function()

@@ -73,7 +73,7 @@ kit.describe("code out of the store", function(backend)
     assert.matches("loaded", tmp.read(mark))
     clock:advance "2m"
     assert(acting:run())
-    assert.equal("completed", kit.status(acting, id))
+    assert.completed(acting, id)
   end)
 
   it("is not run when it is not what was recorded", function()
@@ -99,6 +99,6 @@ kit.describe("code out of the store", function(backend)
     assert(owner:run())
     clock:advance "2m"
     assert(owner:run())
-    assert.equal("completed", kit.status(owner, id))
+    assert.completed(owner, id)
   end)
 end)

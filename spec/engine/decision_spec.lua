@@ -96,7 +96,7 @@ kit.describe("a decision", function(backend)
     output = "food" -- mended: it goes on behind the wait, whose event is gone
     assert(engine:retry(id))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("is told of a cancellation that comes while the step runs", function()
@@ -201,7 +201,7 @@ kit.describe("a decision", function(backend)
       go(one, id, one:now() + 10)
       assert(one:run())
       assert.same({ "a", "a" }, runs)
-      assert.equal("completed", kit.status(one, id))
+      assert.completed(one, id)
     end
   end)
 
@@ -216,7 +216,7 @@ kit.describe("a decision", function(backend)
     assert(engine:signal { name = "go", key = "k", ttl = "1h" })
     local id = assert(engine:start "t.kept")
     assert.equal(3, commits(engine)) -- the beginning, w, a
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("is no progress of an instance that was taken over", function()
@@ -232,7 +232,7 @@ kit.describe("a decision", function(backend)
     clock:advance "1m"
     assert(engine:run())
     assert.equal(1, seen)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("is taken again, and alone, when its holder died in the step", function()
@@ -244,7 +244,7 @@ kit.describe("a decision", function(backend)
     kit.claim(store, id) -- somebody who comes to nothing
     clock:advance "1m"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal("recovered w, received w, step a, step b", trail(engine, id))
   end)
 end)

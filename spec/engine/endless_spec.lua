@@ -45,7 +45,7 @@ kit.describe("an endless workflow", function(backend)
     assert(engine:run())
     book(engine, id, 5)
     book(engine, id, -1)
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     assert.equal("overdrawn", assert(engine:get(id)).error.code)
   end)
 

@@ -130,7 +130,7 @@ kit.describe("game time", function(backend)
     end
     go = true
     assert(engine:tick())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(1, ran)
   end)
 
@@ -177,6 +177,6 @@ kit.describe("game time", function(backend)
     clock:set(T0 + 1e6)
     assert(engine:run())
     assert.equal(3, tries)
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
   end)
 end)

@@ -111,7 +111,7 @@ kit.describe("undoing more than a page", function(backend)
         assert(engine:load(flow))
         local id = assert(engine:start "t.page")
         assert(engine:run())
-        assert.equal("failed", kit.status(engine, id))
+        assert.failed(engine, id)
         local wanted = { "r22 r", "l22 l", "r1 r", "l1 l" }
         for n = before, 1, -1 do wanted[#wanted + 1] = "a" .. n .. " -" end
         assert.same(wanted, undone)

@@ -54,7 +54,7 @@ kit.describe("an engine that never waits for others", function(backend)
     end)
     assert(engine:run())
     assert.equal(1, runs)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(1, #assert(engine:list()))
   end)
 
@@ -128,7 +128,7 @@ kit.describe("an engine that never waits for others", function(backend)
       end
     end)
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   --- The lock comes and goes: what was waited for one is gone for the next.

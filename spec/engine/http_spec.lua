@@ -52,7 +52,7 @@ kit.describe("a slow server", function(backend)
     for i = 1, 50 do ids[i] = assert(engine:start "t.one") end
     assert(engine:tick(1))
     for _, id in ipairs(ids) do
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end
     assert.equal(9, server:open_requests())
     server:answer "ok"

@@ -62,7 +62,7 @@ kit.describe("a declared input", function(backend)
     assert.equal("failed", kit.trail(engine, id))
     assert(engine:retry(id))
     assert(engine:run())
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
   end)
 
   it("is looked at of children and of what an event starts", function()

@@ -101,7 +101,7 @@ kit.describe("very many events kept for one key", function(backend)
       keep(backend, url, n + 1, n + 100)
       local before = engine:count()
       wake(engine, id)
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       assert.same(box.numbers(n + 1, n + 20), box.got(engine, id))
       return engine:count().statements - before.statements
     end
@@ -317,7 +317,7 @@ kit.describe("very many events kept for one key", function(backend)
       probe.fault(nil)
       clock:advance(60) -- what was given up is due again
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       assert.same(box.numbers(1, 60), box.got(engine, id))
     end)
   end

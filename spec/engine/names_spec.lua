@@ -53,7 +53,7 @@ local function play(engine, clock)
     clock:advance "2m"
     assert(engine:run())
   end
-  assert.equal("completed", kit.status(engine, id))
+  assert.completed(engine, id)
   assert.equal("cancelled", kit.status(engine, other))
   assert(engine:history(id))
   assert(engine:explain(id))
@@ -114,7 +114,7 @@ describe("a name in a statement on postgres", function()
         end, { transactional = true })))
         local id = assert(engine:start "t.one")
         assert(engine:run())
-        assert.equal("completed", kit.status(engine, id))
+        assert.completed(engine, id)
         assert.equal('"$user", public', seen[1])
         assert.same({ { path = '"$user", public' } },
           backend.sql(store, "select path from noted"))
@@ -196,7 +196,7 @@ describe("what a step's own SQL sets on postgres", function()
         assert(engine:run())
         clock:advance "1m"
         assert(engine:run())
-        assert.equal("completed", kit.status(engine, id))
+        assert.completed(engine, id)
         assert.equal("postgres", before.who)
         assert.same(before, after)
         if not pooler then

@@ -83,7 +83,7 @@ kit.describe("the record of a visit", function(backend)
       assert(other:load(flow))
       way[2](other, id)
       assert(other:run())
-      assert.equal("completed", kit.status(other, id))
+      assert.completed(other, id)
       local row = of_type(other, id, way[1])[1]
       assert.equal("n", row.node)
       assert.equal(told(began), row.started)
@@ -173,7 +173,7 @@ kit.describe("the record of a visit", function(backend)
     assert(engine:run())
     assert(engine:signal { name = "below" })
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     local of = {}
     for _, row in ipairs(assert(engine:history(id))) do of[row.node] = row end
     --- A variable as the visit of that node found it.
@@ -213,13 +213,13 @@ kit.describe("the record of a visit", function(backend)
     assert(engine:run())
     clock:advance(60)
     assert(engine:run())
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     fails = false
     assert(engine:retry(id))
     assert(engine:run())
     clock:advance(120)
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     local each, timer = of_type(engine, id, "each")[1],
       of_type(engine, id, "timer")
     assert.equal(told(began), each.started)

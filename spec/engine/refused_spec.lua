@@ -60,7 +60,7 @@ kit.describe("a commit that is refused twice", function(backend)
     assert.same({}, said)
     assert_refused(url, way)
     for _, id in ipairs(ids) do
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end
     assert.equal(0, kit.count(backend, url, "agenda"))
     return engine, ids, url

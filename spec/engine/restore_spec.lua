@@ -210,7 +210,7 @@ describe("a restored SQLite store", function()
     -- nobody waits for the lease to end
     left = true
     assert(rival:run())
-    assert.equal("completed", kit.status(rival, id))
+    assert.completed(rival, id)
     assert.equal(0, assert(rival:explain(id)).takeovers or 0)
   end)
 

@@ -45,9 +45,9 @@ kit.describe("ctx.signal", function(backend)
     local a, b, other = begin(engine, "17"), begin(engine, "b"),
       begin(engine, "18")
     local id = send(engine, { id = b })
-    assert.equal("completed", engine:get(id).status)
+    assert.completed(engine, id)
     assert.same({ n = 1 }, engine:get(a).output)
-    assert.equal("completed", engine:get(b).status)
+    assert.completed(engine, b)
     assert.equal("waiting", engine:get(other).status)
     local row = assert(engine:history(a))[2]
     assert.same({ "received", id, "17" },
@@ -108,7 +108,7 @@ kit.describe("ctx.signal", function(backend)
     assert(engine:run())
     assert.same({ "failed", "me" },
       { engine:get(id).status, engine:get(id).variables.got })
-    assert.equal("completed", engine:get(other).status)
+    assert.completed(engine, other)
   end)
 
   it("drops what is for nobody, and goes on", function()

@@ -80,7 +80,7 @@ kit.describe("a transaction", function(backend)
     assert.equal(4, #assert(rival:list()))
     assert(engine:run())
     for _, id in ipairs(ids) do
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
     end
   end)
 
@@ -197,7 +197,7 @@ kit.describe("a transaction", function(backend)
     assert.equal("cancelled", kit.status(rival, other))
     assert(rival:run())
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, waits))
+    assert.completed(engine, waits)
     assert.same(1, assert(engine:get(waits)).variables.got)
   end)
 
@@ -216,7 +216,7 @@ kit.describe("a transaction", function(backend)
       id = info.instance
     end)
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal(1, kit.count(backend, url, "instance"))
   end)
 
@@ -235,7 +235,7 @@ kit.describe("a transaction", function(backend)
       end
       assert(tx:start("t.one", nil, { key = "kept" }))
     end)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.equal("completed",
       assert(kit.rival(backend, url, clock):get(id)).status)
     assert.equal("kept", assert(engine:list())[1].key)

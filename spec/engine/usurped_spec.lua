@@ -43,7 +43,7 @@ kit.describe("a process that was taken over", function(backend)
     engine:run { id = id }
     local own = assert(engine:start "own.one")
     engine:run { id = own }
-    assert.equal("completed", kit.status(engine, own))
+    assert.completed(engine, own)
     assert.equal(2, #assert(engine:list()), "nothing else was started")
     assert.equal(0, banned)
     return assert(engine:get(id))

@@ -67,6 +67,6 @@ kit.describe("a repair", function(backend)
     assert.is_true(assert(engine:health()).sound)
     clock:advance "2h"
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, unseen))
+    assert.completed(engine, unseen)
   end)
 end)

@@ -42,7 +42,7 @@ kit.describe("ctx.visit", function(backend)
       assert(engine:run())
       clock:advance(2)
     end
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.same({ 1, 1, 2, 2, 3, 3 }, seen)
   end)
 
@@ -86,7 +86,7 @@ kit.describe("ctx.visit", function(backend)
       assert(engine:run())
       assert(engine:signal { name = "go", instance = id })
       assert(engine:run())
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       if i == 1 then assert(engine:restart(id, { from = "a" })) end
     end
     assert.equal("a1 w1 a2 w2", table.concat(seen, " "))

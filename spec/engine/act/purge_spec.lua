@@ -129,7 +129,7 @@ kit.describe("purging", function(backend)
     local id = assert(engine:start "t.parent")
     assert(engine:run())
     local child = assert(engine:children(id))[1].id
-    assert.equal("completed", kit.status(engine, child))
+    assert.completed(engine, child)
     kit.refused("conflict", "its parent lives", "when that has ended",
       engine:purge(child))
     assert(engine:cancel(id))

@@ -28,7 +28,7 @@ kit.describe("a key's events", function(backend)
       from %s]]):format(kit.table(backend, "event")))[1].n > 1)
     local id = assert(engine:start("t.wait", { order = "o7" }))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 end)
 

@@ -279,7 +279,7 @@ local function describe_level(backend, level)
       clock:advance(1)
       engine:run { id = id }
     end
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     assert(engine:load(tmp.file("round.lua", [[
       local pawl = require "pawl"
       local flow = pawl.workflow { code = "mod.two", start = "a" }

@@ -107,7 +107,7 @@ kit.describe("a hot-fix", function(backend)
       assert(engine:run())
       clock:advance "1h"
     end
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     local told = assert(engine.outbox:list { instance = id })
     assert.same({ 1, "order.failed", "new" }, { #told, told[1].type,
       told[1].payload.error.message:match "new" })

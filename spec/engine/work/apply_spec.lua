@@ -36,7 +36,7 @@ kit.describe("who only acts on an instance", function(backend)
     assert(asker:edit(id, { set = { a = 1 } }))
     assert.equal("waiting", kit.status(engine, id))
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("seizes it from its holder only to kill it", function()

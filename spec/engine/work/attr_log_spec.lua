@@ -137,7 +137,7 @@ kit.describe("an attribute that changes", function(backend)
     end)))
     local id = assert(engine:start "t.one")
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.same({ { n = { to = int(1) } } }, logged(engine, id))
   end)
 

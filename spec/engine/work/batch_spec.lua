@@ -45,7 +45,7 @@ kit.describe("the plans of one batch", function(backend)
     local id = assert(engine:start "t.one")
     assert(engine:run())
     assert.equal(1, runs) -- what the handler gave is kept
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.matches("refused", kit.trail(engine, id))
     assert.equal(0, kit.count(backend, url, "inbox"))
   end)

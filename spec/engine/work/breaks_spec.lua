@@ -26,7 +26,7 @@ kit.describe("a breakpoint", function(backend)
     assert(third:continue(id))
     third:close()
     assert(engine:run())
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   it("is heeded by who holds the instance, after its next commit", function()

@@ -180,7 +180,7 @@ kit.describe("a unit's durability", function(backend)
     assert.is_nil(stats)
     assert.equal("store", err.code)
     assert.equal(0, assert(engine:tick(1)).unsaved)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
   end)
 
   --- Once a step is stored no failure of the disk is the step's, nor that of

@@ -119,7 +119,7 @@ kit.describe("an output of before", function(backend)
       end })
     flow:finish("z", { output = function(ctx) return ctx.output.b end })
     local id = run(flow)
-    assert.equal("failed", kit.status(engine, id))
+    assert.failed(engine, id)
     fails = false
     assert(engine:restart(id, { from = "b" }))
     assert(engine:run())

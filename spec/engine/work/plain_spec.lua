@@ -63,7 +63,7 @@ kit.describe("plain steps", function(backend)
     local ids = assert(engine:start_many("t.one", { {}, {} }))
     assert(engine:run())
     for _, id in ipairs(ids) do
-      assert.equal("completed", kit.status(engine, id))
+      assert.completed(engine, id)
       local _, steps = kit.trail(engine, id):gsub("step a", "")
       assert.equal(1, steps)
     end

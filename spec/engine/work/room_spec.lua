@@ -90,7 +90,7 @@ kit.describe("an engine with a limit of memory", function(backend)
     local id = assert(engine:start("t.greedy", { times = 2 }))
     tick(engine, clock, 1)
     local last = kit.last(engine, id)
-    assert.equal("completed", kit.status(engine, id))
+    assert.completed(engine, id)
     assert.is_truthy(last)
     local told = 0
     for _, row in ipairs(assert(engine:history(id))) do
