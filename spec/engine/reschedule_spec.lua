@@ -162,6 +162,24 @@ kit.describe("a timer that an event moves", function(backend)
     due_in(60)
   end)
 
+  it("leaves nothing of that in what is stored along with it", function()
+    local flow = pawl.workflow { code = "t.moved", start = "both" }
+    flow:fork("both", { next = { "t", "note" } })
+    flow:timer("t", { at = function(ctx)
+      return ctx.vars.when or ctx.input.when
+    end, reschedule = { event = "timer.moved", into = "when" }, next = "met" })
+    flow:wait("note", { event = "noted", into = "note", next = "met" })
+    flow:join("met", { next = "z" })
+    flow:finish "z"
+    local id = begun(flow)
+    for _, name in ipairs { "timer.moved", "noted" } do
+      assert(engine:signal { name = name, instance = id, data = "soon" })
+    end
+    due_in(3600)
+    assert.same({ note = "soon" }, assert(engine:get(id)).variables)
+    assert.equal(1, #assert(engine:history(id, { type = "refused" })))
+  end)
+
   it("is moved by whoever takes over from a worker that died", function()
     local id = begun()
     move(id, 7200)
