@@ -51,20 +51,13 @@ local COUNTED <const> = { it = true, pending = true }
 --- Counts what busted runs, of one that is to be made yet.
 ---@return { n: integer } told
 local function count_specs()
-  local make, told = require "busted.core", { n = 0 }
-  package.loaded["busted.core"] = function()
-    local busted = make()
-    local register = busted.register
-    function busted.register(descriptor, executor, attributes)
-      local counted = COUNTED[descriptor] and type(executor) == "function"
-        and function(element)
-          told.n = told.n + 1
-          return executor(element)
-        end
-      return register(descriptor, counted or executor, attributes)
-    end
-    return busted
-  end
+  local told = { n = 0 }
+  require("pawl.testing.busted").wrap(function(descriptor, executor)
+    return COUNTED[descriptor] and function(element)
+      told.n = told.n + 1
+      return executor(element)
+    end or nil
+  end)
   return told
 end
 

@@ -6,6 +6,7 @@
 --- on a file then, from the first run on, and their leases are short. An engine
 --- whose state is somewhere else, of which nobody knows how it was before, is
 --- not run again; that is told.
+local around = require "pawl.testing.busted"
 local crash = require "pawl.testing.crash"
 local keys = require "pawl.keys"
 local Random = require "pawl.testing.random"
@@ -173,28 +174,20 @@ end
 ---@param given pawl.SpecCrashes
 ---@param tell fun(line: string)
 function crashes.watch(given, tell)
-  local make = require "busted.core"
   local told = { given = given, status = {}, left = {}, failed = {},
     specs = 0, places = 0 }
-  package.loaded["busted.core"] = function()
-    local busted = make()
-    local register = busted.register
-    function busted.register(descriptor, executor, attributes)
-      if descriptor == "it" and type(executor) == "function" then
-        executor = replaying(told, busted, executor)
-      end
-      return register(descriptor, executor, attributes)
-    end
-    busted.subscribe({ "test", "end" }, function(element, _, status)
+  around.wrap(function(descriptor, executor, core)
+    return descriptor == "it" and replaying(told, core, executor) or nil
+  end, function(core)
+    core.subscribe({ "test", "end" }, function(element, _, status)
       told.status[element] = status
       return nil, true
     end)
-    busted.subscribe({ "exit" }, function()
+    core.subscribe({ "exit" }, function()
       for _, line in ipairs(lines_of(told)) do tell(line) end
       return nil, true
     end)
-    return busted
-  end
+  end)
 end
 
 return crashes
