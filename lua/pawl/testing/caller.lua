@@ -3,6 +3,7 @@
 local duration = require "pawl.duration"
 local nearest = require "pawl.nearest"
 local option = require "pawl.option"
+local shape = require "pawl.shape"
 
 local caller = {}
 
@@ -49,13 +50,11 @@ end
 ---- arguments -----------------------------------------------------------------
 
 local function is_list(value)
-  if type(value) ~= "table" then return false end
-  local n = 0
-  for _ in pairs(value) do n = n + 1 end
+  if type(value) ~= "table" or not shape.is_list(value) then return false end
   for _, name in ipairs(value) do
     if type(name) ~= "string" then return false end
   end
-  return n == #value
+  return true
 end
 
 --- Of a metatable that is kept to itself only the name is told.
@@ -120,11 +119,11 @@ end
 
 --- Reads options, see pawl.option.
 ---@param who string
----@param shape table
+---@param rules table
 ---@param options any
 ---@return table
-function caller.read(who, shape, options)
-  local read, why = option.read(who, shape, options)
+function caller.read(who, rules, options)
+  local read, why = option.read(who, rules, options)
   if not read then caller.fail("%s", why) end
   return read
 end

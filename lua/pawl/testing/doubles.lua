@@ -295,8 +295,8 @@ local function effect(state, double, ...)
   local run = state.running[coroutine.running()]
   local ctx = run and run.ctx
   local key, arguments = ctx and key_of(ctx), table.pack(...)
-  local passed = key and passed_key(arguments, key)
-  local covered = passed ~= nil and passed ~= false
+  local passed = key and passed_key(arguments, key) or nil
+  local covered = passed ~= nil
   double.calls[#double.calls + 1] = { arguments = arguments, key = key,
     covered = covered, instance = ctx and ctx.id, node = ctx and ctx.node,
     workflow = ctx and ctx.workflow, at = state.clock:now() }
