@@ -62,7 +62,7 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
     specs = { "spec/engine/work/executors_spec.lua" } },
   { name = "suspected poison runs beside others",
     file = "src/engine/work/refill.c",
-    from = "return (!e->alone || e->alone_rests) && e->nflights",
+    from = "return pawl_alone_lets_in(e) && e->nflights",
     to = "return e->nflights",
     specs = { "spec/engine/work/alone_spec.lua" } },
   { name = "what dies beside suspected poison that waits is held against it",

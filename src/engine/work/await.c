@@ -30,11 +30,16 @@ static int waits(const pawl_held *h) {
 }
 
 int pawl_await_may_go_on(const pawl_engine *e, const pawl_held *h) {
-  return !e->alone || e->alone_rests || h == e->alone;
+  return pawl_alone_lets_in(e) || h == e->alone;
 }
 
 static int may_go_on(const pawl_engine *e, const pawl_held *h) {
   return waits(h) && pawl_await_may_go_on(e, h);
+}
+
+/* N3: it is the one that was taken over, and rests. */
+static int rests(const pawl_engine *e, const pawl_held *h) {
+  return h == e->alone && e->alone_rests;
 }
 
 static pawl_code look_shard(pawl_engine *e, int shard, pawl_error *err) {
@@ -187,7 +192,7 @@ static int ask(pawl_engine *e, pawl_flight *f) {
   int64_t now = pawl_await_now(e);
   pawl_error why;
 
-  if (f->owner == e->alone && e->alone_rests) return call(e, f);
+  if (rests(e, f->owner)) return call(e, f);
   if (must_stop(e, f, now, &why))
     tell(e, f, &why);
   else if (f->events < 0)
@@ -259,7 +264,7 @@ static int64_t beside(const pawl_engine *e, const pawl_held *h) {
 
 int pawl_await_beside(pawl_engine *e, const pawl_held *h) {
   if (pawl_engine_now(e) < beside(e, h)) return 0;
-  if (h != e->alone || !e->alone_rests) return 1;
+  if (!rests(e, h)) return 1;
   e->alone_is_called = 1;
   return 0;
 }
@@ -290,11 +295,10 @@ static int64_t all_wait_long_at(const pawl_engine *e, int64_t now) {
 
 int64_t pawl_await_rests_at(pawl_engine *e) {
   const pawl_held *h = e->alone;
-  const int64_t now_us = pawl_engine_now(e), now = pawl_await_now(e);
 
-  if (!h || e->alone_rests || !waits(h) || h->look ||
-      beside(e, h) < pawl_time_after(now_us, LONG_WAIT_US))
-    return PAWL_NEVER;
+  if (!h || e->alone_rests || !waits(h) || h->look) return PAWL_NEVER;
+  const int64_t now_us = pawl_engine_now(e), now = pawl_await_now(e);
+  if (beside(e, h) < pawl_time_after(now_us, LONG_WAIT_US)) return PAWL_NEVER;
   const int64_t at = all_wait_long_at(e, now);
   return at == PAWL_NEVER ? at : pawl_time_after(now_us, at - now);
 }

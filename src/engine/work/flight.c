@@ -34,6 +34,8 @@ static pawl_flight *take_place(pawl_engine *e) {
 
 void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run) {
   const pawl_await *a = pawl_run_await(run);
+  const int is_predicate = a->kind == PAWL_AWAIT_PREDICATE;
+  const int64_t now = pawl_await_now(e);
 
   assert(run && h->state != PAWL_SLOT_FREE); /* N5 */
   if (!e->nflights) e->await_look_us = pawl_engine_now(e) + PAWL_AWAIT_LOOK_US;
@@ -43,11 +45,8 @@ void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run) {
   f->run = run;
   f->events = 0; /* what was found is told */
   f->lines = h->d.lines;
-  if (a->kind != PAWL_AWAIT_PREDICATE || !f->waits_us)
-    f->waits_us = pawl_await_now(e);
-  f->wake_us =
-      after_us(pawl_await_now(e),
-               a->kind == PAWL_AWAIT_PREDICATE ? ASK_EVERY_US : a->timeout_us);
+  if (!is_predicate || !f->waits_us) f->waits_us = now;
+  f->wake_us = after_us(now, is_predicate ? ASK_EVERY_US : a->timeout_us);
   f->next = h->flights;
   h->flights = f;
   h->d.naloft++;

@@ -9,7 +9,7 @@
 #include "turns.h"
 
 int pawl_refill_has_room(const pawl_engine *e) {
-  return (!e->alone || e->alone_rests) && e->nflights < e->config.concurrency;
+  return pawl_alone_lets_in(e) && e->nflights < e->config.concurrency;
 }
 
 /* Of a short tick those count that have not run yet: what has just come goes

@@ -130,6 +130,11 @@ static inline int pawl_alone_is_next(const pawl_engine *e) {
   return e->suspect_ready && !e->alone;
 }
 
+/* N3: may others be held and run, too? */
+static inline int pawl_alone_lets_in(const pawl_engine *e) {
+  return !e->alone || e->alone_rests;
+}
+
 /* All slots that were made, free ones too. */
 #define PAWL_EACH_SLOT(e, h) \
   for (pawl_held *h = (e)->held; h < (e)->held + (e)->nheld_slots; h++)
