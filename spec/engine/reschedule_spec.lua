@@ -171,13 +171,16 @@ kit.describe("a timer that an event moves", function(backend)
     flow:wait("note", { event = "noted", into = "note", next = "met" })
     flow:join("met", { next = "z" })
     flow:finish "z"
-    local id = begun(flow)
-    for _, name in ipairs { "timer.moved", "noted" } do
-      assert(engine:signal { name = name, instance = id, data = "soon" })
+    for _, order in ipairs { { "timer.moved", "noted" },
+                             { "noted", "timer.moved" } } do
+      local id = begun(flow)
+      for _, name in ipairs(order) do
+        assert(engine:signal { name = name, instance = id, data = "soon" })
+      end
+      due_in(3600)
+      assert.same({ note = "soon" }, assert(engine:get(id)).variables)
+      assert.equal(1, #assert(engine:history(id, { type = "refused" })))
     end
-    due_in(3600)
-    assert.same({ note = "soon" }, assert(engine:get(id)).variables)
-    assert.equal(1, #assert(engine:history(id, { type = "refused" })))
   end)
 
   it("is moved by whoever takes over from a worker that died", function()
