@@ -55,6 +55,22 @@ for _, backend in ipairs(backends) do
       assert.equal(3, report.effects)
     end)
 
+    it("is survived by a branch that waits beside one that comes due", function()
+      local flow = pawl.workflow { code = "t.beside" }
+      flow:fork("f", { next = { "nap", "slow" } })
+      flow:timer("nap", { after = 7, next = "j" })
+      flow:step("slow", { run = function(ctx) ctx.await(3) end, next = "j" })
+      flow:join("j", { next = "z" })
+      flow:finish "z"
+      local report = test.crash_everywhere(function(engine, clock)
+        assert(engine:load(flow))
+        local id = assert(engine:start "t.beside")
+        clock:advance "20m" -- what is due at a time is run there, and not later
+        assert.completed(engine, id)
+      end, { store = stores.of(backend), every = every(backend) })
+      assert.is_true(report.places >= 20, report.places)
+    end)
+
     it("tells which handler would do something twice, and where", function()
       local ok, err = pcall(test.crash_everywhere, function(engine, clock)
         local pay, send = engine:effect "pay", engine:effect "send"
