@@ -192,3 +192,185 @@ kit.describe("a join that one event brings more to than it expects",
       end
     end)
   end)
+
+--- What stands inside of what is interrupted: how it begins there, what goes
+--- on with the first and the second of it, at those seconds.
+local INSIDE <const> = {
+  waits = { branch = function(flow, name, next)
+    flow:wait(name, { event = name, next = next })
+  end, pass = function(engine, id, name)
+    assert(engine:signal { name = name, instance = id })
+  end },
+  timers = { branch = function(flow, name, next)
+    flow:timer(name, { after = name == "a" and 5 or 7, next = next })
+  end, pass = function() end },
+  tasks = { branch = function(flow, name, next)
+    flow:task(name, { title = name, next = next })
+  end, pass = function(engine, id, name)
+    for _, task in ipairs(assert(engine.tasks:list { instance = id })) do
+      if task.node == name then
+        assert(engine.tasks:complete(task.id, { by = "ann" }))
+      end
+    end
+  end },
+  children = { branch = function(flow, name, next)
+    flow:call(name, { workflow = "t.kid", input = function()
+      return { of = name }
+    end, next = next })
+  end, pass = function(engine, id, name)
+    for _, kid in ipairs(assert(engine:children(id))) do
+      if assert(engine:get(kid.id)).input.of == name then
+        assert(engine:signal { name = "go", instance = kid.id })
+        assert(engine:run { id = kid.id })
+      end
+    end
+  end },
+}
+
+local function kid()
+  local flow = pawl.workflow { code = "t.kid", start = "w" }
+  flow:wait("w", { event = "go", next = "z" })
+  flow:finish "z"
+  return flow
+end
+
+--- A fork of a and b, at 5 and 7 seconds, with so many steps behind each, or
+--- but behind that which is bare; its boundary comes at `options.at`.
+local function interrupted_fork(options)
+  local flow = pawl.workflow { code = "t.out", start = "f" }
+  local beside = { next = "out" }
+  if options.by == "event" then
+    beside.event = "out"
+  else
+    beside.after = options.at
+  end
+  flow:fork("f", { next = { "a", options.nested and "g" or "b" },
+    on_event = options.by == "event" and beside or nil,
+    on_timer = options.by == "timer" and beside or nil })
+  for _, name in ipairs { "a", "b" } do
+    local join = options.nested and name == "b" and "i" or "j"
+    local steps = name == options.bare and 0 or options.steps
+    INSIDE[options.inside].branch(flow, name, steps > 0 and name .. 1 or join)
+    for i = 1, steps do
+      flow:step(name .. i, { next = i == steps and join
+        or name .. i + 1, transactional = options.transactional,
+        run = function() end })
+    end
+  end
+  if options.nested then
+    flow:fork("g", { next = { "b", "h" } })
+    flow:step("h", { run = function() end, next = "i" })
+    flow:join("i", { next = "k" })
+    flow:step("k", { run = function() end, next = "j" })
+  end
+  flow:join("j", { next = "z" })
+  flow:finish("z", { output = function() return "through" end })
+  flow:finish("out", { output = function() return "out" end })
+  return flow
+end
+
+--- The same with an each of a and b, as items of a branch, or as children.
+local function interrupted_each(options)
+  local flow = pawl.workflow { code = "t.out", start = "e" }
+  local beside = { event = "out", after = options.at, next = "out" }
+  beside[options.by == "event" and "after" or "event"] = nil
+  flow:each("e", { items = function() return { { of = "a" }, { of = "b" } } end,
+    branch = options.inside == "items" and "w" or nil, into = "results",
+    workflow = options.inside == "children" and "t.kid" or nil,
+    timeout = options.by == "timeout" and options.at or nil,
+    on_error = options.by == "timeout" and { timeout = "out" } or nil,
+    next = "z",
+    on_event = options.by == "event" and beside or nil,
+    on_timer = options.by == "timer" and beside or nil })
+  if options.inside == "items" then
+    flow:wait("w", { event = "item", key = function(ctx)
+      return ctx.id .. ctx.token.data.item.of
+    end, next = "s" })
+    flow:step("s", { run = function() end, next = "e" })
+  end
+  flow:finish("z", { output = function() return "through" end })
+  flow:finish("out", { output = function() return "out" end })
+  return flow
+end
+
+kit.describe("what interrupts, seen after a time when nobody ran,",
+  function(backend)
+    local function pass(engine, id, options, name)
+      if options.inside == "items" then
+        assert(engine:signal { name = "item", key = id .. name })
+      else
+        INSIDE[options.inside].pass(engine, id, name)
+      end
+    end
+
+    --- The instance's output. `live`: a worker runs whenever something comes.
+    local function played(options, live)
+      local engine, clock, url = backend.fresh()
+      local flow = (options.each and interrupted_each
+        or interrupted_fork)(options)
+      local function load()
+        assert(engine:load(kid()))
+        assert(engine:load(flow))
+      end
+      load()
+      local id = assert(engine:start "t.out")
+      assert(engine:run())
+      local began = clock:now()
+      local events = { { at = 5, name = "a" }, { at = 7, name = "b" },
+        { at = options.at, name = "out" } }
+      table.sort(events, function(x, y) return x.at < y.at end)
+      for _, event in ipairs(events) do
+        clock:jump_to(began + event.at)
+        if event.name ~= "out" then
+          pcall(pass, engine, id, options, event.name) -- as it may
+        elseif options.by == "event" then
+          engine:signal { name = "out", instance = id } -- it may have ended
+        end
+        if live then assert(engine:run()) end
+      end
+      clock:jump_to(began + 60)
+      while options.rounds and assert(engine:tick(0)).steps > 0 do
+        engine:close()
+        engine = kit.rival(backend, url, clock)
+        load()
+      end
+      assert(engine:run())
+      assert.completed(engine, id)
+      return assert(engine:get(id)).output
+    end
+
+    local function goes(options)
+      local name = {}
+      for key, value in pairs(options) do
+        name[#name + 1] = ("%s %s"):format(key, value)
+      end
+      table.sort(name)
+      name = table.concat(name, ", ")
+      for at, outcome in pairs { [3] = "out", [6] = "out", [8] = "through" } do
+        it(("comes in its turn, at %d: %s"):format(at, name), function()
+          options.at = at
+          assert.equal(outcome, played(options, true))
+          -- what children have done before anybody saw its time is done
+          local done = options.inside == "children" and options.each
+            and options.by ~= "event"
+          assert.equal(done and "through" or outcome, played(options))
+        end)
+      end
+    end
+
+    for _, by in ipairs { "event", "timer" } do
+      for inside in pairs(INSIDE) do
+        goes { by = by, inside = inside, steps = 0 }
+        goes { by = by, inside = inside, steps = 2 }
+        goes { by = by, inside = inside, steps = 1, bare = "b" }
+      end
+      goes { by = by, inside = "waits", steps = 1, nested = true }
+      goes { by = by, inside = "timers", steps = 1, nested = true }
+      goes { by = by, inside = "waits", steps = 2, transactional = true }
+      goes { by = by, inside = "timers", steps = 2, rounds = true }
+    end
+    for _, by in ipairs { "event", "timer", "timeout" } do
+      goes { by = by, inside = "items", each = true }
+      goes { by = by, inside = "children", each = true }
+    end
+  end)

@@ -123,26 +123,6 @@ int pawl_boundaries_settle(pawl_decision *d) {
 
 /* ---- it has come to pass ---- */
 
-/* O6: it has no host any more as it drops that, or it would end with it. */
-void pawl_boundary_interrupt(pawl_decision *d, int k) {
-  pawl_token_list *all = &d->plan.state.tokens;
-  const int32_t host = (int32_t)pawl_detail_of(pawl_tok(d, k))->host;
-  pawl_buf why = {.alloc = d->alloc};
-
-  assert(host);
-  pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_host);
-  pawl_buf_addf(&why, "interrupted by \"%s\"", pawl_tok(d, k)->node);
-  const pawl_token *t = pawl_tokens_find(all, host);
-  if (why.failed)
-    d->plan.failed = 1;
-  else if (t && pawl_token_is_live(t->state))
-    pawl_token_end(d, (int)(t - all->at), why.at);
-  else
-    pawl_drop_scope(d, host, why.at);
-  pawl_boundaries_close(d, host); /* of a fork */
-  pawl_buf_deinit(&why);
-}
-
 int pawl_boundary_lane(pawl_decision *d, int k) {
   pawl_error err;
 

@@ -437,7 +437,8 @@ static void finish_plan(pawl_decision *d) {
     return;
   }
   p->state.status = live_status(d);
-  int64_t look = d->plan.leaves || recovers(p) || is_edited_blindly(d) ||
+  int64_t look = p->leaves || p->holds || recovers(p) ||
+                         is_edited_blindly(d) ||
                          (d->turn == PAWL_TURN_LETTERS && pawl_eachs_wait(d))
                      ? 0
                      : next_look(d);
@@ -464,19 +465,16 @@ static int settle(pawl_decision *d) {
   if (pawl_is_over(d)) return 1;
   if (d->read_us < until) until = d->read_us; /* M1: an event may be before */
   pawl_conditions_look(d, 0);
-  pawl_times_out(d, until, 0);
+  if (!d->plan.holds) pawl_times_out(d, until, 0);
   pawl_eachs_settle(d);
   pawl_joins_settle(d);
   return pawl_is_over(d) || !is_empty(d);
 }
 
-/* After steps have run: joins and eachs that are through go on with them. */
-static void settle_after(pawl_decision *d) {
-  if (!d->plan.state.visit) return; /* it has not begun */
-  for (int rounds = 0; rounds < 100; rounds++) {
+void pawl_gather(pawl_decision *d) {
+  for (int rounds = 0; rounds < 100 && !pawl_is_over(d); rounds++) {
     int before = d->plan.state.tokens.n, records = d->plan.nrecords;
     int64_t visits = d->plan.state.visit;
-    if (pawl_is_over(d)) return;
     pawl_eachs_settle(d);
     pawl_joins_settle(d);
     pawl_conditions_look(d, 0);
@@ -484,6 +482,13 @@ static void settle_after(pawl_decision *d) {
         visits == d->plan.state.visit)
       break;
   }
+}
+
+/* After steps have run: joins and eachs that are through go on with them. */
+static void settle_after(pawl_decision *d) {
+  if (!d->plan.state.visit) return; /* it has not begun */
+  pawl_gather(d);
+  if (pawl_is_over(d)) return;
   /* the last token ended while it was not seen to be the last */
   if (d->plan.after != PAWL_AFTER_END && !pawl_is_undoing(d) &&
       d->plan.state.status != PAWL_STATUS_SUSPENDED &&

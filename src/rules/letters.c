@@ -836,6 +836,7 @@ static int event(pawl_decision *d, pawl_letter *l) {
     pawl_letter_cancel(d, l);
     return 1;
   }
+  if (pawl_letter_waits(d, l) || d->plan.after == PAWL_AFTER_END) return 0;
   return pawl_event_give(d, l);
 }
 
@@ -948,7 +949,7 @@ static int take(pawl_decision *d, pawl_letter *l) {
     return 0;
   if (pawl_is_undoing_part(d)) return 0; /* it lies there until that is done */
   times_before(d, l);
-  if (d->plan.after == PAWL_AFTER_END) return 0;
+  if (d->plan.after == PAWL_AFTER_END || d->plan.holds) return 0;
   if (pawl_letter_is(l, "event")) return event(d, l);
   if (pawl_is_undoing(d)) {
     if (pawl_letter_is(l, "task"))
@@ -957,6 +958,8 @@ static int take(pawl_decision *d, pawl_letter *l) {
       pawl_escalation_take(d, -1, l);
     return 1;
   }
+  if (pawl_escalation_is(l) && pawl_letter_waits(d, l)) return 0;
+  if (d->plan.after == PAWL_AFTER_END) return 0;
   answer(d, l);
   return 1;
 }
@@ -1032,7 +1035,7 @@ void pawl_letters_take(pawl_decision *d) {
     if (take(d, &d->letters[i])) pawl_letter_taken(d, &d->letters[i]);
     pawl_joins_race(d);
     pawl_conditions_look(d, d->letters[i].received_us);
-    if (d->plan.after == PAWL_AFTER_END) return;
+    if (d->plan.after == PAWL_AFTER_END || d->plan.holds) return;
     if (d->plan.version && (!pawl_stays_ended(d) || i + 1 < d->nletters))
       return; /* the others are for the other version's look */
   }

@@ -6,6 +6,7 @@
  *   route.c       moving a token on, through every kind of node
  *   scope.c       tokens, inside which fork, and their end
  *   boundary.c    what stands beside a node, and interrupts it or begins a lane
+ *   interrupt.c   what interrupts, and goes behind what came before it
  *   escalate.c    what is told to whoever is around, outwards
  *   times.c       how long something waits, and what is over
  *   events.c      names, patterns and keys; listening for them
@@ -229,9 +230,6 @@ void pawl_boundaries_close(pawl_decision *d, int32_t host);
 int pawl_boundaries_settle(pawl_decision *d);
 /* A way has ended, and others have not: the instance's node is theirs. */
 void pawl_boundaries_stand(pawl_decision *d);
-/* Boundary k has come to pass, and is about to leave: what it is on is
- * dropped. */
-void pawl_boundary_interrupt(pawl_decision *d, int k);
 /* The same of one that stays: a token that is to leave in its place, behind
  * the newest row. Its index; -1: out of memory, or of a limit's, by which the
  * boundary has failed. */
@@ -245,6 +243,19 @@ void pawl_boundary_begin(pawl_decision *d, int32_t no, int level,
 int64_t pawl_boundary_since(pawl_decision *d, int32_t host);
 /* Behind pawl_stopped_restore. */
 void pawl_boundaries_restore(pawl_decision *d);
+
+/* ---- interrupt.c ---- */
+
+/* Boundary k has come to pass, and is about to leave: what it is on is
+ * dropped. */
+void pawl_boundary_interrupt(pawl_decision *d, int k);
+/* Must this wait for what was set going inside (O9): all in the fork of token
+ * `host`, or its items, for what happened at that time; boundary k, likewise,
+ * which may have ended by that; a letter, for a boundary that may take it? 1:
+ * plan.holds says so. */
+int pawl_scope_goes_first(pawl_decision *d, int32_t host, int64_t before_us);
+int pawl_boundary_waits(pawl_decision *d, int k, int64_t at_us);
+int pawl_letter_waits(pawl_decision *d, const pawl_letter *l);
 
 /* ---- breakpoint.c ---- */
 
@@ -289,6 +300,8 @@ void pawl_escalation_take(pawl_decision *d, int k, const pawl_letter *letter);
 
 /* Fires every join that can, until none does. */
 void pawl_joins_settle(pawl_decision *d);
+/* The same of eachs, too, until nothing follows from that. */
+void pawl_gather(pawl_decision *d);
 /* The same, if something has just come to one that does not wait for all, or
  * to one that may lead there: the first decide, before anything else that is
  * at hand happens. */
@@ -406,6 +419,8 @@ void pawl_rules_transfer(pawl_decision *d, const pawl_def *from,
 
 /* Begins items there is room for; finishes eachs that are through. */
 void pawl_eachs_settle(pawl_decision *d);
+/* Does it go on as soon as its results are read? */
+int pawl_each_is_through(const pawl_token *t);
 /* Does one stand at an each? It may have its list or results to look at. */
 int pawl_eachs_wait(pawl_decision *d);
 /* The each around a token, innermost first: index of its parked token; -1.

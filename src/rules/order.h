@@ -7,7 +7,8 @@
  *   O1 letters are taken in the order in which they were received, and before
  *      each of them the times that were due until then, in that order. A
  *      join that does not wait for all is settled after each, and so is one
- *      inside a fork that may lead to such a join.
+ *      inside a fork that may lead to such a join. What interrupts a fork or an
+ *      each waits for what came before inside (O9, interrupt.c).
  *   O2 a token inside a fork that was set going keeps when that happened
  *      ("at" of its detail): a letter's time of receipt, a time's due time.
  *      It passes it on where it forks, and where a join goes on from it.
@@ -34,6 +35,10 @@ int64_t pawl_order_first(const pawl_decision *d,
                          const pawl_token_list *tokens);
 /* May this token take its step, when the earliest is `first`? */
 int pawl_order_may_run(const pawl_token *t, int64_t first);
+/* Was it set going by something before that time, and has not lost its place
+ * (O4)? */
+int pawl_order_is_before(const pawl_decision *d, const pawl_token *t,
+                         int64_t us);
 /* What waits has no place any more. */
 void pawl_order_forget(pawl_decision *d);
 

@@ -150,6 +150,7 @@ typedef struct pawl_plan {
   int went_on;     /* from a decision into the step that it led to */
   int waits;       /* a handler that has begun in it does */
   int leaves;      /* letters, to who may run nodes */
+  int holds;       /* a letter or a time, until others have gone first (O9) */
   int heard;       /* all letters that are loaded were offered to what stands
                       there (N7) */
   int rests;       /* nothing of it is to run now */

@@ -104,12 +104,26 @@ static int is_over(const pawl_token *t, int64_t before_us, int32_t except) {
          (!except || (t->no != except && pawl_detail_of(t)->host != except));
 }
 
+/* Does it end what is inside, which is to go first (O9)? */
+static int goes_behind(pawl_decision *d, int k, const pawl_node *node) {
+  const pawl_token *t = pawl_tok(d, k);
+
+  if (node->host >= 0) return pawl_boundary_waits(d, k, t->due_us);
+  return pawl_kind_of(d, node)->has_scope &&
+         pawl_scope_goes_first(d, t->no, t->due_us);
+}
+
 static void end_wait(pawl_decision *d, int k) {
   const pawl_node *node = pawl_tok_node(d, k);
+  const int64_t visit = pawl_tok(d, k)->visit;
 
   /* neither was so when it was stored: decide.c says so */
   if (!node || !pawl_kind_of(d, node)->time_out) return;
   assert(pawl_tok(d, k)->state == PAWL_TOKEN_WAITING);
+  if (goes_behind(d, k, node) || pawl_is_over(d) ||
+      pawl_tok(d, k)->state != PAWL_TOKEN_WAITING ||
+      pawl_tok(d, k)->visit != visit)
+    return;
   const int64_t due_us = pawl_tok(d, k)->due_us;
   pawl_order_note(d, k, due_us);
   if (node->kind != PAWL_KIND_TIMER || node->host >= 0 || node->moved_by)
@@ -147,7 +161,7 @@ void pawl_times_out(pawl_decision *d, int64_t before_us, int32_t except) {
     /* one before it may have called it off */
     if (!is_over(pawl_tok(d, list[i].k), before_us, except)) continue;
     end_wait(d, list[i].k);
-    if (pawl_is_over(d)) break;
+    if (pawl_is_over(d) || d->plan.holds) break;
   }
   if (size) pawl_release(d->alloc, list, size);
 }

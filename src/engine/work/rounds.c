@@ -271,7 +271,8 @@ pawl_code pawl_rounds_run(pawl_engine *e, int whole, int may,
     int foreign = any_foreign(e);
     MUST(run_round(e, &ran, &stop, err));
     if (foreign) MUST(pawl_claim_release(e, err));
-    if (!ran && !resumed && !foreign && !e->nsent && !e->alone_is_called) break;
+    if (!ran && !resumed && !foreign && !e->nsent && !e->alone_is_called)
+      break;
     MUST(spend_on_answers(e, !ran && !resumed, err));
     MUST(pawl_claim_heartbeat(e, 0, err));
     if (whole || is_interrupted(e) || pawl_budget_is_over(e)) stop = 1;

@@ -390,6 +390,11 @@ void pawl_each_item_failed(pawl_decision *d, int parked, int level, int k,
 
 /* ---- what is at hand, and what is through ---- */
 
+int pawl_each_is_through(const pawl_token *t) {
+  return t->state == PAWL_TOKEN_WAITING &&
+         (ended(t) >= pawl_detail_of(t)->total || pawl_detail_of(t)->enough);
+}
+
 /* Does it belong to this visit? The token may have left another each. */
 static int is_of(const pawl_item *item, const pawl_token *t) {
   return item->token == t->no && item->visit == t->visit;
@@ -486,7 +491,7 @@ static void settle_each(pawl_decision *d, int k, const pawl_node *node) {
     int64_t total = pawl_detail_of(t)->total;
     int64_t next = pawl_detail_of(t)->next;
     if (d->plan.failed || t->failed) return; /* N7: it counts no more */
-    if (ended(t) >= total || pawl_detail_of(t)->enough) {
+    if (pawl_each_is_through(t)) {
       /* results are loaded before it goes on, not in this very decision */
       if (node->into && !has_results(d, t)) {
         pawl_detail_set(t, PAWL_DETAIL_results, 1);

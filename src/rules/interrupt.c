@@ -1,0 +1,115 @@
+/* What interrupts: a boundary, or the timeout of an each, ends what it is on
+ * with all that is inside.
+ *
+ *   O9 what interrupts a fork or an each comes after all that was set going
+ *      inside before it (order.h): joins and eachs that have what they wait for
+ *      go on first; while tokens are under way that something earlier set
+ *      going, the letter or the time, and whatever came later, is left for the
+ *      next look. Not for one that waits in its handler, is to be tried again
+ *      later, or has lost its place (O4). */
+#include <assert.h>
+
+#include "machine.h"
+#include "order.h"
+
+/* ---- who is under way ---- */
+
+/* Will it take a step in this look or the next? */
+static int is_under_way(pawl_decision *d, int k) {
+  const pawl_token *t = pawl_tok(d, k);
+
+  if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > pawl_decision_now(d) ||
+      pawl_is_aloft(d, t))
+    return 0;
+  const pawl_node *node = pawl_tok_node(d, k);
+  if (!node) return 0;
+  if (node->kind == PAWL_KIND_UNDO) return !d->naloft;
+  return d->may_wait || node->kind != PAWL_KIND_STEP || node->transactional;
+}
+
+static int is_busy_inside(pawl_decision *d, int32_t host, int64_t before_us) {
+  pawl_inside in = pawl_inside_fork(d, host);
+  int k;
+
+  while ((k = pawl_inside_next(d, &in)) >= 0)
+    if (pawl_token_is_in(pawl_tok(d, k), host) && is_under_way(d, k) &&
+        pawl_order_is_before(d, pawl_tok(d, k), before_us))
+      return 1;
+  return 0;
+}
+
+/* Its index, where that token stands at a node around others; -1: it does
+ * not. */
+static int parked_at(pawl_decision *d, int32_t host) {
+  pawl_token_list *all = &d->plan.state.tokens;
+  const pawl_token *t = pawl_tokens_find(all, host);
+
+  if (!t || !pawl_token_is_live(t->state)) return -1;
+  const int k = (int)(t - all->at);
+  const pawl_node *node = pawl_tok_node(d, k);
+  return node && pawl_kind_of(d, node)->has_scope ? k : -1;
+}
+
+int pawl_scope_goes_first(pawl_decision *d, int32_t host, int64_t before_us) {
+  pawl_gather(d);
+  if (pawl_is_over(d)) return 0;
+  const int parked = parked_at(d, host);
+  if (!(parked >= 0 && pawl_each_is_through(pawl_tok(d, parked))) &&
+      !is_busy_inside(d, host, before_us))
+    return 0;
+  d->plan.holds = 1;
+  return 1;
+}
+
+/* ---- boundaries ---- */
+
+static int interrupts(const pawl_node *node) {
+  return node && node->host >= 0 && node->interrupts;
+}
+
+int pawl_boundary_waits(pawl_decision *d, int k, int64_t at_us) {
+  const int32_t host = (int32_t)pawl_detail_of(pawl_tok(d, k))->host;
+  const pawl_token *t = pawl_tokens_find(&d->plan.state.tokens, host);
+
+  if (!interrupts(pawl_tok_node(d, k))) return 0;
+  if (t && pawl_token_is_live(t->state) && parked_at(d, host) < 0)
+    return 0; /* nothing is inside of it */
+  return pawl_scope_goes_first(d, host, at_us);
+}
+
+static int may_take(pawl_decision *d, int k, const pawl_letter *l) {
+  const pawl_node *node = pawl_tok_node(d, k);
+
+  return pawl_tok(d, k)->state == PAWL_TOKEN_WAITING && interrupts(node) &&
+         node->event &&
+         (pawl_escalation_is(l) ||
+          pawl_event_matches(node->event, pawl_buf_str(&l->name)));
+}
+
+int pawl_letter_waits(pawl_decision *d, const pawl_letter *l) {
+  if (!d->def->has_boundaries) return 0;
+  for (int k = 0; k < d->plan.state.tokens.n && !pawl_is_over(d); k++)
+    if (may_take(d, k, l) && pawl_boundary_waits(d, k, l->received_us))
+      return 1;
+  return 0;
+}
+
+/* O6: it has no host any more as it drops that, or it would end with it. */
+void pawl_boundary_interrupt(pawl_decision *d, int k) {
+  pawl_token_list *all = &d->plan.state.tokens;
+  const int32_t host = (int32_t)pawl_detail_of(pawl_tok(d, k))->host;
+  pawl_buf why = {.alloc = d->alloc};
+
+  assert(host);
+  pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_host);
+  pawl_buf_addf(&why, "interrupted by \"%s\"", pawl_tok(d, k)->node);
+  const pawl_token *t = pawl_tokens_find(all, host);
+  if (why.failed)
+    d->plan.failed = 1;
+  else if (t && pawl_token_is_live(t->state))
+    pawl_token_end(d, (int)(t - all->at), why.at);
+  else
+    pawl_drop_scope(d, host, why.at);
+  pawl_boundaries_close(d, host); /* of a fork */
+  pawl_buf_deinit(&why);
+}
