@@ -1753,8 +1753,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  *              `from`, with the
  *              variables as they were when it last came there, or before row
  *              `seq` of its history
- *   "move"     its token (`token`, if there are several) goes to the
- *              node `to`
+ *   "move"     its token (`token`, if there are several; not that of a
+ *              boundary) goes to the node `to`
  *   "edit"     set (an object), unset (names) of variables; if_commits: only
  *              if it made so many commits
  *   "wake"     what it waits for until a time is due now, or at `at_us`;

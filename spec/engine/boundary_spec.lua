@@ -541,6 +541,38 @@ kit.describe("boundaries, and what is done to an instance", function(backend)
     assert.completed(engine, id)
   end)
 
+  it("their own tokens are not moved, nor counted among those", function()
+    local flow = pawl.workflow { code = "t.bound" }
+    flow:fork("f", { next = { "left", "right" }, on_event = {
+      event = "t.a", next = "done" } })
+    flow:wait("left", { event = "t.l", next = "j", on_timer = {
+      after = "1h", next = "j" } })
+    flow:timer("right", { after = "1h", next = "j" })
+    flow:join("j", { next = "done" })
+    flow:finish "done"
+    local engine, _, id = begun(backend, flow)
+    local no = {}
+    for _, token in ipairs(assert(engine:tokens(id))) do
+      no[token.node] = token.no
+    end
+    local hint = '^it stands at "left" %(token ' .. no.left
+      .. '%), "right" %(token ' .. no.right .. "%)$"
+    kit.refused("conflict", "stands in 2 places", hint,
+      engine:move(id, { to = "done" }))
+    for _, node in ipairs { "f.on_event", "left.on_timer" } do
+      kit.refused("conflict", ('is the boundary "%s"'):format(node), hint,
+        engine:move(id, { to = "done", token = no[node] }))
+    end
+    local many = assert(engine:bulk("move", { workflow = "t.bound" },
+      { to = "done", token = no["f.on_event"] }))
+    assert.equal(1, many.refused)
+    assert.matches('is the boundary "f.on_event"', many.refusals[1].message)
+    assert.equal(4, #assert(engine:tokens(id)))
+    assert(engine:move(id, { to = "j", token = no.left }))
+    assert(engine:run())
+    assert.equal("f.on_event j right", nodes(engine, id))
+  end)
+
   it("nobody is put at one of them", function()
     local broken = true
     local flow = asking({ on_timer = { after = "1d", next = "late" },

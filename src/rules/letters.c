@@ -399,22 +399,30 @@ static int stands_before(const pawl_token *t, const char *node) {
          !strcmp(t->node, node);
 }
 
-static void move(pawl_decision *d, const pawl_letter *l) {
-  const char *node = node_named(d, l, "to"), *from;
-  int64_t no = number_of(l, "token", 0);
-  int found = -1, n = 0;
+/* How many tokens are meant, and one of them. A boundary never is: it goes with
+ * what it is on. */
+static int count_movable(pawl_decision *d, int64_t no, int *found) {
+  int n = 0;
 
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     if (!pawl_tok_live(d, k) || (no && pawl_tok(d, k)->no != no)) continue;
-    if (!no && pawl_detail_of(pawl_tok(d, k))->host) continue; /* a boundary */
-    found = k;
+    if (pawl_detail_of(pawl_tok(d, k))->host) continue;
+    *found = k;
     n++;
   }
+  return n;
+}
+
+static void move(pawl_decision *d, const pawl_letter *l) {
+  const char *node = node_named(d, l, "to"), *from;
+  int found = -1;
+  const int n = count_movable(d, number_of(l, "token", 0), &found);
+
   if (!node || is_boundary(d, node) || n != 1 || pawl_is_undoing(d)) {
     refuse(d, l,
            !node                  ? "no such node"
            : is_boundary(d, node) ? BOUNDARY
-           : n == 0               ? "no such token"
+           : n == 0               ? "no such token, or that of a boundary"
            : n > 1                ? "it has several tokens: say which"
                                   : "it is being undone");
     return;

@@ -6,8 +6,8 @@ return {
   name = "move", args = "[ID...]", max = math.huge,
   summary = "put a token elsewhere",
   about = "The instance's token stands at the node --to from then on, whatever "
-    .. "it waited for before. `pawl workflow transfer` has instances go on in "
-    .. "another version."
+    .. "it waited for before; what stands beside its node ends. `pawl workflow "
+    .. "transfer` has instances go on in another version."
     .. "\n\n" .. act.about_many,
   options = act.with_filters {
     { long = "to", arg = "NODE", help = "where to" },

@@ -1653,7 +1653,7 @@ function Engine:restart(id, options) end
 
 ---@class pawl.MoveOptions: pawl.ChangeOptions
 ---@field to string       the node
----@field token? integer  which, when there are several
+---@field token? integer  which, when there are several; not that of a boundary
 
 --- A token goes to another node, and on from there.
 ---@param id string

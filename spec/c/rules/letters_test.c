@@ -46,7 +46,8 @@ static void what_cannot_be_is_refused(void) {
   refused(&k, "retry", "{}", "retry: it goes on already");
   refused(&k, "restart", "{'from':'b'}", "restart: it goes on already");
   refused(&k, "move", "{'to':'x'}", "move: no such node");
-  refused(&k, "move", "{'to':'b','token':7}", "move: no such token");
+  refused(&k, "move", "{'to':'b','token':7}",
+          "move: no such token, or that of a boundary");
   refused(&k, "edit", "{'if_commits':99,'set':{'a':1}}",
           "edit: the instance has changed since");
   CHECK_BUF(k.d.vars, "");

@@ -236,24 +236,43 @@ static pawl_code check_nodes(pawl_engine *e, const change *c,
   return PAWL_OK;
 }
 
+/* A boundary cannot be moved: it goes with what it is on. */
+static int may_be(const change *c, const pawl_place *at) {
+  return c->kind != MOVE || !at->host;
+}
+
 /* "it stands at "a" (token 2), "b" (token 3)" */
-static void tell_places(const pawl_places *p, pawl_error *err) {
+static void tell_places(const change *c, const pawl_places *p,
+                        pawl_error *err) {
   char text[200] = "";
   size_t len = 0;
 
-  for (int i = 0; i < p->n && len + 60 < sizeof text; i++)
+  for (int i = 0; i < p->n && len + 60 < sizeof text; i++) {
+    if (!may_be(c, &p->at[i])) continue;
     len += (size_t)snprintf(text + len, sizeof text - len,
-                            "%s\"%.30s\" (token %" PRId32 ")", i ? ", " : "",
+                            "%s\"%.30s\" (token %" PRId32 ")", len ? ", " : "",
                             p->at[i].node ? p->at[i].node : "", p->at[i].no);
-  if (p->n) pawl_error_hint(err, "it stands at %s", text);
+  }
+  if (len) pawl_error_hint(err, "it stands at %s", text);
 }
 
-/* A boundary is not meant: it goes with what it is on. */
-static int count_places(const pawl_places *p) {
+static int count_places(const change *c, const pawl_places *p) {
   int n = 0;
 
-  for (int i = 0; i < p->n; i++) n += !p->at[i].host;
+  for (int i = 0; i < p->n; i++) n += may_be(c, &p->at[i]);
   return n;
+}
+
+static pawl_code refuse_boundary(const change *c, const subject *s,
+                                 const pawl_places *p, const pawl_place *at,
+                                 pawl_error *err) {
+  pawl_fail(err, PAWL_CONFLICT,
+            "token %" PRId32
+            " of instance %s is the boundary \"%.60s\", "
+            "which goes with what it is beside",
+            at->no, pawl_id_text_of(&s->id).at, at->node ? at->node : "");
+  tell_places(c, p, err);
+  return PAWL_CONFLICT;
 }
 
 /* Where several tokens live, moving "the" token would be a guess: so it has to
@@ -263,21 +282,23 @@ static pawl_code check_token(const change *c, const subject *s,
   int64_t no = 0;
 
   if (!c->token.at) {
-    if (c->kind != MOVE || count_places(p) == 1) return PAWL_OK;
+    const int n = count_places(c, p);
+    if (c->kind != MOVE || n == 1) return PAWL_OK;
     pawl_fail(err, PAWL_CONFLICT,
-              p->n ? "instance %s stands in %d places: say which `token` to "
-                     "move"
-                   : "instance %s stands nowhere yet",
-              pawl_id_text_of(&s->id).at, count_places(p));
-    tell_places(p, err);
+              n ? "instance %s stands in %d places: say which `token` to move"
+                : "instance %s stands nowhere yet",
+              pawl_id_text_of(&s->id).at, n);
+    tell_places(c, p, err);
     return PAWL_CONFLICT;
   }
   (void)pawl_json_int(c->token, &no);
   for (int i = 0; i < p->n; i++)
-    if (p->at[i].no == no) return PAWL_OK;
+    if (p->at[i].no == no)
+      return may_be(c, &p->at[i]) ? PAWL_OK
+                                  : refuse_boundary(c, s, p, &p->at[i], err);
   pawl_fail(err, PAWL_CONFLICT, "instance %s has no live token %" PRId64,
             pawl_id_text_of(&s->id).at, no);
-  tell_places(p, err);
+  tell_places(c, p, err);
   return PAWL_CONFLICT;
 }
 
