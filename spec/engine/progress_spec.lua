@@ -138,6 +138,36 @@ kit.describe("the progress of a handler", function(backend)
     assert.is_nil(engine:get(id).progress)
   end)
 
+  it("is the newest of this attempt, once that has given some", function()
+    local engine, clock = backend.fresh()
+    local seen = {}
+    local function run(ctx)
+      local given = { at = 1 }
+      seen[#seen + 1] = ctx.progress or false
+      ctx.heartbeat(given)
+      given.at = 7 -- what was given is what counts
+      seen[#seen + 1] = ctx.progress.at
+      ctx.heartbeat()
+      seen[#seen + 1] = ctx.progress.at
+      ctx.heartbeat(#seen)
+      seen[#seen + 1] = ctx.progress
+      if #seen < 8 then error "again" end
+    end
+    for _, transactional in ipairs { false, true } do
+      seen = {}
+      local code = "t.newest_" .. tostring(transactional)
+      assert(engine:load(kit.one(run, { code = code, retry = RETRY,
+        transactional = transactional })))
+      local id = assert(engine:start(code))
+      engine:run()
+      clock:advance(5)
+      engine:run()
+      assert.completed(engine, id)
+      assert.same({ false, 1, 1, 3, not transactional and 3, 1, 1, 7 },
+        seen)
+    end
+  end)
+
   it("reaches scripts of less trust, and goes to another store", function()
     for _, level in ipairs { "limited", "isolated" } do
       local engine = backend.fresh()
@@ -148,6 +178,8 @@ kit.describe("the progress of a handler", function(backend)
           run = function(ctx)
             if ctx.progress then
               ctx.vars.from = ctx.progress
+              ctx.heartbeat "new"
+              ctx.vars.to = ctx.progress
             else
               ctx.heartbeat { 1, 2 }
               error "no"
@@ -163,7 +195,8 @@ kit.describe("the progress of a handler", function(backend)
       assert(other:import(lines))
       clock:advance(60)
       other:run()
-      assert.same({ 1, 2 }, other:get(id).variables.from, level)
+      assert.same({ from = { 1, 2 }, to = "new" }, other:get(id).variables,
+        level)
     end
   end)
 

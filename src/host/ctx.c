@@ -415,9 +415,18 @@ static void push_fields(lua_State *L) {
   }
 }
 
+static int number_of(const pawl_ctx_member *const *all, int n,
+                     const char *name) {
+  int at = 0;
+  while (at < n && strcmp(all[at]->name, name) != 0) at++;
+  assert(at < n);
+  return at + 1;
+}
+
 void pawl_ctx_open(pawl_host *host, lua_State *L) {
   const pawl_ctx_member *all[MOST_MEMBERS];
   host->ctx_members = list_members(all);
+  host->ctx_progress = number_of(all, host->ctx_members, "progress");
   pawl_ctx_begin_metatable(L, "pawl.ctx");
   push_fields(L);
   pawl_ctx_set_method(L, "__index", ctx_index, 1);

@@ -79,7 +79,11 @@ static int ctx_heartbeat(lua_State *L, pawl_run *run) {
       run->call->services->heartbeat(run->call, text, &cancelled, &err);
   run->host->serving = 0;
   if (rc != PAWL_OK) return pawl_ctx_raise(L, &err);
-  if (progress) pawl_buf_deinit(progress);
+  if (progress) {
+    pawl_ctx_push_decoded(L, text);
+    lua_setiuservalue(L, lua_upvalueindex(1), run->host->ctx_progress);
+    pawl_buf_deinit(progress);
+  }
   lua_pushboolean(L, cancelled);
   return 1;
 }
@@ -136,7 +140,8 @@ static int ctx_visit(lua_State *L, pawl_run *run) {
   return 1;
 }
 
-/* ctx.progress: what an earlier attempt gave to ctx.heartbeat last; nil */
+/* ctx.progress: what an earlier attempt gave to ctx.heartbeat last; nil. What
+ * this one gives stands in its place from then on. */
 static int ctx_progress(lua_State *L, pawl_run *run) {
   pawl_error err;
   pawl_buf *text;

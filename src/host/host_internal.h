@@ -106,13 +106,14 @@ struct pawl_host {
   char load_stopped_at[128];
   int64_t seed;
   const pawl_options *start;
-  int ctx_members; /* how many it has */
-  int next_ref;    /* of definitions */
-  int path_ref;    /* whose folder leads package.path; -1: unknown */
-  int64_t pid;     /* after fork() nothing of theirs is run */
-  int running;     /* handlers that run now */
-  pawl_run *run;   /* the one; NULL while one is abandoned */
-  int serving;     /* the store is being asked for a handler */
+  int ctx_members;  /* how many it has */
+  int ctx_progress; /* the number of one that is told anew */
+  int next_ref;     /* of definitions */
+  int path_ref;     /* whose folder leads package.path; -1: unknown */
+  int64_t pid;      /* after fork() nothing of theirs is run */
+  int running;      /* handlers that run now */
+  pawl_run *run;    /* the one; NULL while one is abandoned */
+  int serving;      /* the store is being asked for a handler */
   pawl_run *runs, *idle;
   pawl_catch *caught; /* of the innermost protected call */
   pawl_buf warning;   /* pieces of a Lua warning */
