@@ -106,4 +106,71 @@ kit.describe("ctx.visit", function(backend)
     assert(engine:run())
     assert.equal(1, seen)
   end)
+
+  --- s three times, undone by `un` in between, until it fails at "boom".
+  local function undone_between(seen)
+    local flow = pawl.workflow { code = "t.visit", start = "s",
+      retry = { max = 2, base = 1, jitter = 0 } }
+    flow:step("s", { next = { again = "un", on = "boom" },
+      run = function(ctx)
+        seen[#seen + 1] = "s" .. ctx.visit
+        ctx.vars.n = (ctx.vars.n or 0) + 1
+        return ctx.vars.n % 3 > 0 and "again" or "on", ctx.vars.n
+      end,
+      undo = function(ctx)
+        seen[#seen + 1] = "undo" .. ctx.visit .. "/" .. ctx.attempt
+        assert(ctx.visit == ctx.output)
+        ctx.note "undoing"
+        if ctx.visit ~= 2 and ctx.attempt == 1 then error "once more" end
+      end })
+    flow:undo("un", { next = "s" })
+    flow:step("boom", { retry = false, next = "z",
+      run = function() error "no" end })
+    flow:finish "z"
+    return flow
+  end
+
+  it("does not count what is undone, and tells an undo which visit it undoes",
+    function()
+      local engine, clock = backend.fresh()
+      local seen = {}
+      assert(engine:load(undone_between(seen)))
+      local id = assert(engine:start "t.visit")
+      for _ = 1, 6 do
+        assert(engine:run())
+        assert(engine:note(id, { text = "who watches" }))
+        clock:advance(2)
+      end
+      assert.equal("s1 undo1/1 undo1/2 s2 undo2/1 s3 undo3/1 undo3/2",
+        table.concat(seen, " "))
+      assert.equal("failed", kit.status(engine, id))
+      assert(engine:restart(id, { from = "s" }))
+      assert(engine:run())
+      assert.equal("s4", seen[9])
+    end)
+
+  it("counts a visit that somebody ended by a move, and one by a deadline",
+    function()
+      local engine, clock = backend.fresh()
+      local flow = pawl.workflow { code = "t.visit", deadline = "1d" }
+      local seen = {}
+      flow:wait("w", { event = "go", next = "z", match = function(_, ctx)
+        seen[#seen + 1] = ctx.visit
+        return false
+      end })
+      flow:finish "z"
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.visit")
+      assert(engine:run())
+      assert(engine:move(id, { to = "w" }))
+      assert(engine:run())
+      clock:advance "2d"
+      assert(engine:run())
+      assert.equal("failed", kit.status(engine, id))
+      assert(engine:restart(id, { from = "w" }))
+      assert(engine:run())
+      assert(engine:signal { name = "go", instance = id })
+      assert(engine:run())
+      assert.same({ 3 }, seen)
+    end)
 end)

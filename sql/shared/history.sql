@@ -73,13 +73,18 @@ select seq, node, previous, error, completed_at
 -- args: @shard smallint, @id uuid, @node text, @below bigint
 -- rows: n bigint, trimmed json
 -- How often it came to a node before that visit, or stands there since; and
--- what tells of those before that were trimmed.
+-- what tells of those before that were trimmed. Rows without an attempt tell of
+-- the instance, wherever it stood, but for those that end a visit which may
+-- have no other row; an undo's stand at what it undoes, which is no visit.
 select count(*) as n, (select output from pawl.history
                         where shard = @shard and instance = @id and seq = 0)
          as trimmed from (
   select visit from pawl.history
    where shard = @shard and instance = @id and node = @node
      and visit < @below and seq > {{trimmed_upto}}
+     and (attempt is not null or type in ('moved', 'deadline'))
+     and type not in ('undone', 'undo_failed')
+     and (type <> 'failed' or coalesce(text, '') <> 'undoing')
   union
   select visit from pawl.token_view
    where shard = @shard and instance = @id and node = @node

@@ -417,6 +417,7 @@ static void move(pawl_decision *d, const pawl_letter *l) {
   const char *node = node_named(d, l, "to"), *from;
   int found = -1;
   const int n = count_movable(d, number_of(l, "token", 0), &found);
+  int64_t visit;
 
   if (!node || is_boundary(d, node) || n != 1 || pawl_is_undoing(d)) {
     refuse(d, l,
@@ -432,6 +433,7 @@ static void move(pawl_decision *d, const pawl_letter *l) {
     return;
   }
   from = pawl_tok(d, found)->node;
+  visit = pawl_tok(d, found)->visit;
   pawl_stop_waiting(d, found, "cancelled");
   if (pawl_tok_node(d, found) &&
       pawl_kind_of(d, pawl_tok_node(d, found))->has_scope)
@@ -440,6 +442,7 @@ static void move(pawl_decision *d, const pawl_letter *l) {
   pawl_record *r = record(d, l, "moved");
   r->token = pawl_tok(d, found)->no;
   r->node = from;
+  r->visit = visit; /* which ends by it */
   pawl_buf_addz(&r->path, node);
 }
 

@@ -2026,8 +2026,8 @@ function Engine:close() end
 ---@field node string  where this handler is
 ---@field attempt integer         from 1
 ---@field visit integer           of this node by this instance, from 1; the same
----                               for each attempt. Counted in its history when
----                               it is asked for
+---                               for each attempt, and for the undo of it.
+---                               Counted in its history when it is asked for
 ---@field token pawl.Token        the one that is here
 ---@field event? pawl.Event       what the last wait took
 ---@field tenant? string  whose instance it is

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 
+#include "../../rules/decide.h"
 #include "../../rules/trim.h"
 #include "../../value/json.h"
 #include "../common/attributes.h"
@@ -185,7 +186,8 @@ static pawl_code service_callback(const pawl_call *call, pawl_str event,
  * Visits are numbered over all nodes, so those of one are counted, when a
  * handler asks: the rows of history that tell of a smaller number, what stands
  * there, and what this decision has brought there and is not stored yet.
- * Attempts of one visit share its number, so they see the same count. */
+ * Attempts of one visit share its number, so they see the same count. Who
+ * undoes one is told which that was. */
 
 /* Is this visit of the node the first that the plan tells of? */
 static int is_first(const pawl_plan *p, const char *node, int64_t visit,
@@ -202,7 +204,8 @@ static int is_first(const pawl_plan *p, const char *node, int64_t visit,
 }
 
 /* Visits of this decision, which no row tells of. */
-static int64_t count_planned(const pawl_held *h, const pawl_call *call) {
+static int64_t count_planned(const pawl_held *h, const char *at,
+                             int64_t below) {
   const pawl_plan *p = &h->d.plan;
   int64_t n = 0;
 
@@ -212,25 +215,38 @@ static int64_t count_planned(const pawl_held *h, const pawl_call *call) {
         is_token ? &p->state.tokens.at[i - p->nrecords] : NULL;
     const char *node = t ? t->node : p->records[i].node;
     int64_t visit = t ? t->visit : p->records[i].visit;
-    if (visit > h->d.state.visit && visit < call->visit && node &&
-        !strcmp(node, call->node) && is_first(p, node, visit, i))
+    if (visit > h->d.state.visit && visit < below && node &&
+        !strcmp(node, at) && is_first(p, node, visit, i))
       n++;
   }
   return n;
+}
+
+/* The number of the visit that is asked about. */
+static int64_t visit_of(const pawl_held *h, const pawl_call *call) {
+  int64_t seq;
+  int behind;
+  pawl_str step;
+
+  if (call->handler != PAWL_HANDLER_UNDO ||
+      !pawl_undo_next(&h->d, &h->d.state.undo, &step, &seq, &behind))
+    return call->visit;
+  return pawl_json_get_int(step, "visit", call->visit);
 }
 
 static pawl_code service_visits(const pawl_call *call, int64_t *out,
                                 pawl_error *err) {
   pawl_engine *e = call->services_ud;
   const pawl_held *h = slot_of(call);
+  const int64_t visit = visit_of(h, call);
   pawl_rows rows;
 
   *out = 1;
-  if (call->visit <= 1) return PAWL_OK; /* it came nowhere before */
-  *out += count_planned(h, call);
+  if (visit <= 1) return PAWL_OK; /* it came nowhere before */
+  *out += count_planned(h, call->node, visit);
   if (!h->d.state.visit) return PAWL_OK; /* nothing of it is stored */
   MUST(PAWL_SERVICE_ASK(READ, history_visits, &rows, PAWL_SLOT_MEMBERS(h),
-                        .node = pawl_strz(call->node), .below = call->visit));
+                        .node = pawl_strz(call->node), .below = visit));
   if (rows.nrows) {
     const pawl_history_visits_row row = pawl_read_history_visits(&rows, 0);
     const int64_t gone =
