@@ -505,3 +505,115 @@ kit.describe("a step that takes longer than its timeout", function(backend)
     assert.equal(2, get(engine, id).variables.runs)
   end)
 end)
+
+--- Waits for "pay", then for "go", with `more` in both; the step behind them
+--- fails where the input is `bad`.
+local function paying(more)
+  local function waiting(event, into)
+    local options = { event = event, into = into }
+    for name, value in pairs(more or {}) do options[name] = value end
+    return options
+  end
+  local flow = pawl.workflow { code = "t.paying" }
+  flow:step("ask", { run = function(ctx)
+    ctx.vars.token = ctx.callback "pay"
+  end })
+  flow:wait("a", waiting("pay", "paid"))
+  flow:wait("b", waiting("go", "gone"))
+  flow:step("s", { retry = false, run = function(ctx)
+    if ctx.input.bad then error "no" end
+  end })
+  flow:finish "z"
+  return flow
+end
+
+kit.describe("what an instance has taken", function(backend)
+  local function begun(input, more)
+    local engine, clock = backend.fresh()
+    assert(engine:load(paying(more)))
+    local id = assert(engine:start("t.paying", input))
+    assert(engine:run())
+    return engine, id, clock
+  end
+
+  local function send(engine, id, event)
+    event.instance = id
+    local _, info = assert(engine:signal(event))
+    assert(engine:run())
+    return info.repeated
+  end
+
+  local function stands(engine, id, node, variables)
+    local got = assert(engine:get(id))
+    assert.same({ "waiting", node }, { got.status, got.node })
+    for name, value in pairs(variables or {}) do
+      assert.equal(value, got.variables[name])
+    end
+  end
+
+  local function go(engine, id)
+    for _, from in ipairs { "a", "b" } do
+      assert(engine:restart(id, { from = from }))
+      assert(engine:run())
+      stands(engine, id, from)
+      assert.is_true(send(engine, id, { name = "pay", id = "p1", data = 8 }))
+      assert.is_true(send(engine, id, { name = "go", id = "g1", data = 8,
+        source = "shop" }))
+      stands(engine, id, from)
+      if from == "a" then
+        assert.is_false(send(engine, id, { name = "pay", id = "p2", data = 2 }))
+      end
+      stands(engine, id, "b")
+      assert.is_false(send(engine, id, { name = "go", id = "g" .. from,
+        data = 2, source = "shop" }))
+      assert.not_equal("waiting", kit.status(engine, id))
+    end
+    assert.same({ 2, 2 }, { get(engine, id).variables.paid,
+      get(engine, id).variables.gone })
+  end
+
+  for status, bad in pairs { completed = false, failed = true } do
+    it("is not taken again, nor let in, once that has " .. status, function()
+      local engine, id = begun { bad = bad }
+      send(engine, id, { name = "pay", id = "p1", data = 1 })
+      send(engine, id, { name = "go", id = "g1", source = "shop", data = 1 })
+      assert.equal(status, kit.status(engine, id))
+      go(engine, id)
+      assert.equal(status, kit.status(engine, id))
+    end)
+
+    it("is passed over among what is kept, once that has " .. status,
+      function()
+        local engine, id = begun({ bad = bad }, {
+          key = function() return "k" end })
+        for _, name in ipairs { "pay", "go" } do
+          assert(engine:signal { name = name, key = "k", id = name, data = 1 })
+        end
+        assert(engine:run())
+        assert.equal(status, kit.status(engine, id))
+        assert(engine:restart(id, { from = "a" }))
+        assert(engine:run())
+        stands(engine, id, "a")
+        for _, name in ipairs { "pay", "go" } do
+          assert(engine:signal { name = name, key = "k", data = 2 })
+        end
+        assert(engine:run())
+        assert.equal(status, kit.status(engine, id))
+        assert.equal(2, get(engine, id).variables.gone)
+      end)
+
+    it("is a callback's token, too, once that has " .. status, function()
+      local engine, id = begun { bad = bad }
+      local token = get(engine, id).variables.token
+      assert.is_true(engine:complete(token, 1))
+      assert(engine:run())
+      send(engine, id, { name = "go", data = 1 })
+      assert.equal(status, kit.status(engine, id))
+      assert(engine:restart(id, { from = "a" }))
+      assert(engine:run())
+      assert.is_false(engine:complete(token, 2))
+      assert(engine:run())
+      stands(engine, id, "a")
+    end)
+  end
+end)

@@ -209,6 +209,11 @@ kit.describe("rule 1, the lease id,", function(backend)
     backend.sql(url, ([[insert into %s (shard, instance, deadline_at)
       select shard, id, created_at from %s;]]):format(
       kit.table(backend, "deadline"), kit.table(backend, "instance")))
+    backend.sql(url, ([[insert into %s (shard, instance, seq, type, changes,
+      completed_at) values (0, (select id from %s), 90, 'received',
+      '{"event":{"id":"of old"}}', (select created_at from %s));]]):format(
+      kit.table(backend, "history"), kit.table(backend, "instance"),
+      kit.table(backend, "instance")))
     local before = snapshot(backend, url, id)
     local writes = {
       instance_commit = { commits = { 0 }, was = { "running" },
@@ -287,6 +292,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         data = { "{}" }, received_at = { now } },
       inbox_keep = { now = now, expires_at = now },
       inbox_clear = { revives = { false } },
+      inbox_recall = {},
       variable_put = { part = { ":0" }, members = { '"x":1' } },
       variable_delete = { part = { ":0" } },
       task_insert = { task = { kit.draw_id() }, tenant = { probe.null },
@@ -378,7 +384,8 @@ kit.describe("rule 1, the lease id,", function(backend)
     for _, name in ipairs { "agenda_keep", "agenda_blame", "deadline_drop",
       "inbox_delete",
       "inbox_take",
-      "inbox_keep", "inbox_clear", "attribute_put", "attribute_delete",
+      "inbox_keep", "inbox_clear", "inbox_recall", "attribute_put",
+      "attribute_delete",
       "history_insert", "instance_commit", "instance_stand",
       "instance_seldom", "agenda_pin",
       "instance_pin",

@@ -107,3 +107,22 @@ select @shard, '', '', 'to:' || replace(b.instance::text, '-', '') || ':'
       and event_id is not null and addressed offset 0) b
 on conflict (shard, tenant, source, id) do update
    set expires_at = excluded.expires_at;
+
+-- name: inbox_recall
+-- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[]
+-- One that had completed goes on: what it has taken before is known by its
+-- history, and comes in no more.
+insert into pawl.inbox (shard, instance, no, kind, event_id, source,
+       received_at, taken)
+select @shard, s.id, gen_random_uuid(), 'event', b.source || ':' || b.event,
+       b.source, b.completed_at, true
+  from {{rows}} {{lease_guard}}
+  cross join lateral (
+   select coalesce(h.sent ->> 'source', '') as source, h.sent ->> 'id' as event,
+          h.completed_at
+     from (select pawl.as_jsonb(changes) -> 'event' as sent, completed_at
+             from pawl.history
+            where shard = @shard and instance = s.id and seq > 0
+              and type in ('received', 'rescheduled') offset 0) h
+    where h.sent ->> 'id' is not null offset 0) b
+on conflict do nothing;

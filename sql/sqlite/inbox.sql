@@ -83,3 +83,16 @@ select @shard, '', '', 'to:' || lower(hex(instance)) || ':' || event_id, name,
    and {{lease_guard}}
 on conflict (shard, tenant, source, id) do update
    set expires_at = excluded.expires_at;
+
+-- name: inbox_recall
+insert into pawl_inbox (shard, instance, no, kind, event_id, source,
+       received_at, taken)
+select @shard, @id, randomblob(16), 'event',
+       coalesce(json_extract(changes, '$.event.source'), '') || ':'
+       || json_extract(changes, '$.event.id'),
+       coalesce(json_extract(changes, '$.event.source'), ''), completed_at, 1
+  from pawl_history
+ where shard = @shard and instance = @id and seq > 0
+   and type in ('received', 'rescheduled')
+   and json_extract(changes, '$.event.id') is not null and {{lease_guard}}
+on conflict do nothing;

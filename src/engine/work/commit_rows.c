@@ -186,6 +186,11 @@ static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
 
 /* ---- the inbox ---- */
 
+/* One that has failed keeps its events: a retry or a restart may come. */
+static int keeps_events(const pawl_held *h) {
+  return h->d.plan.state.status == PAWL_STATUS_FAILED;
+}
+
 /* Was this row named by an earlier effect of the same kind? */
 static int is_repeated(const pawl_plan *p, const pawl_effect *f) {
   for (const pawl_effect *g = p->effects; g < f; g++)
@@ -198,7 +203,8 @@ static pawl_code send_inbox(pawl_engine *e, pawl_held **list, int n,
   pawl_args *a = &e->args;
 
   SEND_EFFECTS(inbox_take, TAKE,
-               !pawl_commit_leaves(h) && !is_repeated(&h->d.plan, f),
+               (!pawl_commit_leaves(h) || keeps_events(h)) &&
+                   !is_repeated(&h->d.plan, f),
                PAWL_GUARD_MEMBERS(h), .no = &f->id, .kind = pawl_strz(f->node),
                .name = pawl_buf_some(&f->name),
                .key = pawl_buf_given(&f->key, f->has_key),
@@ -214,6 +220,11 @@ static pawl_code send_inbox(pawl_engine *e, pawl_held **list, int n,
     }
   }
   return pawl_store_send(e->store, a, NULL, err);
+}
+
+/* Its inbox was cleared when it had completed. */
+static int comes_back(const pawl_held *h) {
+  return h->d.plan.revives && h->d.state.status == PAWL_STATUS_COMPLETED;
 }
 
 /* ---- tasks ---- */
@@ -426,6 +437,8 @@ static pawl_code send_items(pawl_engine *e, pawl_held **list, int n,
 pawl_code pawl_commit_effects(pawl_engine *e, pawl_held **list, int n,
                               int64_t now, pawl_error *err) {
   unsigned kinds = 0;
+
+  PAWL_SEND_PLANS(inbox_recall, NULL, comes_back(h), PAWL_GUARD_MEMBERS(h));
 #define HAS(kind) (kinds & 1u << PAWL_EFFECT_##kind)
 
   EACH (h) {
@@ -471,8 +484,7 @@ pawl_code pawl_commit_ends(pawl_engine *e, pawl_held **list, int n,
                   PAWL_GUARD_MEMBERS(h), .now = now,
                   .expires_at = now + KNOWN_US);
   PAWL_SEND_PLANS(inbox_clear, NULL, pawl_commit_leaves(h),
-                  PAWL_GUARD_MEMBERS(h), /* a retry may come */
-                  .revives = p->state.status == PAWL_STATUS_FAILED);
+                  PAWL_GUARD_MEMBERS(h), .revives = keeps_events(h));
   PAWL_SEND_PLANS(subscription_clear, NULL, pawl_commit_leaves(h),
                   PAWL_GUARD_MEMBERS(h));
   PAWL_SEND_PLANS(task_close, NULL, pawl_commit_leaves(h),
