@@ -158,6 +158,9 @@ select f.instance,
                         and b.event_id = e.source || ':' || e.id)
                    and strpos({{detail_of}}::text,
                          '"' || e.source || ':' || e.id || '"') = 0
+                   and (e.taker is null or e.taker = i.id
+                        or s.token >= 1073741824
+                        or strpos({{detail_of}}::text, '"takes_one":true') = 0)
                 offset 0) limit 1),
            case when i.token_state = 'waiting'
                      and i.token_detail::text like '%"total":%'

@@ -40,6 +40,7 @@
   X(NUMBER, seq, 0, 0)   /* at a join: the row of its arrival */             \
   X(TEXT, key, 0, 0)     /* at a wait; empty: it asks for none */            \
   X(TEXT, moved, 0, 0)   /* the same of what moves its time */               \
+  X(FLAG, takes_one, 0, 0) /* what others have taken is not for it */         \
   X(JSON, asked, 0, 0)   /* ["id",...]: events that its `match` has turned   \
                             down; see asked.h */                             \
   X(NUMBER, asks, 0, 0)  /* at a wait for a condition: pawl_asks, in token.h \

@@ -217,6 +217,36 @@ kit.describe("a store's health", function(backend)
     assert.equal("event at left", said(engine))
   end)
 
+  it("takes what another instance has for no event that is missed", function()
+    local flow = pawl.workflow { code = "t.wait", start = "pause" }
+    flow:timer("pause", { after = function(ctx) return ctx.input.after end })
+    flow:wait("paid", { event = "paid.*", key = "order", take = "one" })
+    flow:finish "z"
+    local other = pawl.workflow { code = "t.other" }
+    other:wait("told", { event = "paid.*", key = "order" })
+    other:finish "z"
+    local engine, clock, url = fresh(flow)
+    assert(engine:load(other))
+    for _, after in ipairs { 0, 60 } do
+      assert(engine:start("t.wait", { order = "17", after = after }))
+    end
+    assert(engine:run())
+    assert(engine:signal { name = "paid.card", key = "17", ttl = "1h" })
+    kit.pass(engine, clock, 70)
+    assert.equal(1, #assert(engine:list { status = "waiting" }))
+    assert.equal("", said(engine))
+    -- others are told of it besides, and one that nobody has is missed
+    local id = assert(engine:start("t.other", { order = "18" }))
+    assert(engine:run())
+    backend.sql(url, ("update %s set key = '18'"):format(
+      kit.table(backend, "event")))
+    assert.equal("event at told", said(engine))
+    assert(engine:kill(id))
+    slip(url, engine, clock, { name = "paid.card", key = "17" })
+    assert.equal("event at paid", said(engine))
+    repaired(engine, 1)
+  end)
+
   local function explained(engine, id)
     return table.concat(assert(engine:explain(id)).sentences, "\n")
   end

@@ -20,6 +20,17 @@ static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
 
 /* ---- listening ---- */
 
+/* By `takes_one` who looks at the store alone (health.sql) sees which of the
+ * events that are kept are not for it. */
+static void listen(pawl_decision *d, int k, const pawl_node *node,
+                   const pawl_buf *key) {
+  if (node->take_one)
+    pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_takes_one, 1);
+  else
+    pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_takes_one);
+  pawl_listen(d, k, PAWL_EAR_OWN, node->event, key);
+}
+
 /* How long it waits, from now on or since it did so in another version. */
 static pawl_code begin_time(pawl_decision *d, int k, const pawl_node *node,
                             pawl_error *err) {
@@ -69,7 +80,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   TRY(pawl_buf_check(&key, err));
   TRY(pawl_reschedule_key(d, k, node, &mover, err));
   TRY(begin_time(d, k, node, err));
-  pawl_listen(d, k, PAWL_EAR_OWN, node->event, has ? &key : NULL);
+  listen(d, k, node, has ? &key : NULL);
   pawl_reschedule_listen(d, k, node, &mover);
 out:
   pawl_buf_deinit(&key);
@@ -112,7 +123,7 @@ static void transfer(pawl_decision *d, int k, const pawl_node *was,
   if (!node->has_key) {
     if (node->key) (void)pawl_event_key(d, pawl_vars_now(d), node->key, &key);
     if (key.failed) d->plan.failed = 1;
-    pawl_listen(d, k, PAWL_EAR_OWN, node->event, node->key ? &key : NULL);
+    listen(d, k, node, node->key ? &key : NULL);
     pawl_reschedule_transfer(d, k, was, node);
   } else {
     t->state = PAWL_TOKEN_ACTIVE;
