@@ -173,4 +173,139 @@ kit.describe("ctx.visit", function(backend)
       assert(engine:run())
       assert.same({ 3 }, seen)
     end)
+
+  --- s, and a choice behind it that leads back until it was there `n` times.
+  local function three_times(seen, n, options, failing)
+    options = options or {}
+    options.code, options.retry = "t.visit", { max = 3, base = 1, jitter = 0 }
+    local flow = pawl.workflow(options)
+    flow:step("s", { run = function(ctx)
+      seen[#seen + 1] = "s" .. ctx.visit
+    end })
+    flow:choice("is it", { choose = function(ctx)
+      local said = "c" .. ctx.visit
+      if seen[#seen] ~= said then seen[#seen + 1] = said end -- each attempt
+      if failing and ctx.attempt == 1 then error "once more" end
+      return ctx.visit % n > 0 and "again" or "out"
+    end, next = { again = "s", out = "done" } })
+    flow:finish("done", { output = function(ctx) return ctx.visit end })
+    return flow
+  end
+
+  it("ends a loop of a choice, and counts on where that is restarted",
+    function()
+      local engine = backend.fresh()
+      local seen = {}
+      assert(engine:load(three_times(seen, 3, { busy_limit = 50 })))
+      local id = assert(engine:start "t.visit")
+      assert(engine:run())
+      assert.equal("s1 c1 s2 c2 s3 c3", table.concat(seen, " "))
+      assert.equal(1, assert(engine:get(id)).output)
+      for i, from in ipairs { "s", "is it" } do
+        assert(engine:restart(id, { from = from }))
+        assert(engine:run())
+        assert.equal(1 + i, assert(engine:get(id)).output)
+      end
+      assert.equal("s1 c1 s2 c2 s3 c3 s4 c4 s5 c5 s6 c6 c7 s7 c8 s8 c9",
+        table.concat(seen, " "))
+    end)
+
+  it("is the same for each attempt of a choice, also of the first node",
+    function()
+      local engine, clock = backend.fresh()
+      for _, start in ipairs { "s", "is it" } do
+        local seen = {}
+        local flow = three_times(seen, 3, { start = start,
+          version = start == "s" and 1 or 2 }, true)
+        assert(engine:load(flow))
+        local id = assert(engine:start "t.visit")
+        for _ = 1, 4 do
+          assert(engine:run())
+          clock:advance(2)
+        end
+        assert.completed(engine, id)
+        assert.equal(start == "s" and "s1 c1 s2 c2 s3 c3"
+          or "c1 s1 c2 s2 c3", table.concat(seen, " "))
+      end
+    end)
+
+  it("goes on where the history of a choice is trimmed", function()
+    local engine = backend.fresh()
+    local seen = {}
+    assert(engine:load(three_times(seen, 700, { keep_history = 100 })))
+    local id = assert(engine:start "t.visit")
+    assert(engine:run())
+    assert.completed(engine, id)
+    assert.is_true(assert(engine:get(id)).trimmed.rows > 400)
+    assert.same({ "s700", "c700" }, { seen[#seen - 1], seen[#seen] })
+  end)
+
+  it("is a branch's own in a choice that several come to", function()
+    local engine, clock = backend.fresh()
+    local seen = {}
+    local flow = pawl.workflow { code = "t.visit", start = "f" }
+    flow:fork("f", { next = { a = "c", b = "c", t = "t" } })
+    flow:timer("t", { after = 60, next = "c" })
+    flow:choice("c", { next = { on = "j", off = "j" }, choose = function(ctx)
+      seen[#seen + 1] = ctx.visit
+      return "on"
+    end })
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.visit")
+    assert(engine:run())
+    kit.pass(engine, clock, 61)
+    assert.completed(engine, id)
+    assert.same({ 1, 2, 3 }, seen)
+  end)
+
+  it("counts the visits of a wait for a condition, passed at once or not",
+    function()
+      local engine = backend.fresh()
+      local seen = {}
+      local flow = pawl.workflow { code = "t.visit" }
+      flow:step("s", { run = function(ctx)
+        ctx.vars.n = (ctx.vars.n or 0) + 1
+      end })
+      flow:wait("w", { condition = function(ctx)
+        seen[#seen + 1] = ctx.visit
+        return ctx.vars.n ~= 2 or ctx.vars.open
+      end })
+      flow:choice("c", { next = { again = "s", out = "z" },
+        choose = function(ctx) return ctx.visit < 3 and "again" or "out" end })
+      flow:finish "z"
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.visit")
+      assert(engine:run())
+      assert.equal("waiting", kit.status(engine, id))
+      assert(engine:edit(id, { set = { x = 1 } }))
+      assert(engine:run())
+      assert(engine:edit(id, { set = { open = true } }))
+      assert(engine:run())
+      assert.completed(engine, id)
+      assert.same({ 1, 2, 2, 2, 3 }, seen)
+    end)
+
+  it("counts a choice that it is cancelled to from the first time on",
+    function()
+      local engine = backend.fresh()
+      local seen = {}
+      local flow = pawl.workflow { code = "t.visit", on_cancel = "c" }
+      flow:wait("w", { event = "go", next = "z" })
+      flow:choice("c", { next = { again = "s", out = "z" },
+        choose = function(ctx)
+          seen[#seen + 1] = ctx.visit
+          return ctx.visit < 3 and "again" or "out"
+        end })
+      flow:step("s", { next = "c", run = function() end })
+      flow:finish "z"
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.visit")
+      assert(engine:run())
+      assert(engine:cancel(id))
+      assert(engine:run())
+      assert.equal("cancelled", kit.status(engine, id))
+      assert.same({ 1, 2, 3 }, seen)
+    end)
 end)

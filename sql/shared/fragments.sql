@@ -530,3 +530,8 @@ coalesce((select p.published_at is null and p.dead_at is null
            where p.shard = @shard and p.instance = {{1}}.instance
              and p.seq < {{1}}.seq
            order by p.seq desc limit 1), false)
+
+-- fragment: moves_on
+-- Is it a row of a token, which has gone on where it has a path; or of somebody
+-- who put one elsewhere? What lets several go on names them as a path does.
+(attempt is not null or type in ('moved', 'restarted'))

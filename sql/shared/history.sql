@@ -90,6 +90,15 @@ select count(*) as n, (select output from pawl.history
    where shard = @shard and instance = @id and node = @node
      and visit < @below and state in ('active', 'waiting')) v;
 
+-- name: history_ways
+-- args: @shard smallint, @id uuid, @after bigint, @max integer
+-- rows: seq bigint, path text
+-- By which ways tokens went on.
+select seq, path from pawl.history
+ where shard = @shard and instance = @id and seq > @after
+   and path is not null and {{moves_on}}
+ order by seq limit @max;
+
 -- name: history_given
 -- args: @shard smallint, @id uuid, @node text, @token integer?
 -- rows: seq bigint, output json, upto bigint
@@ -129,7 +138,7 @@ select completed_at as at, output as record from pawl.history
 -- name: history_old
 -- args: @shard smallint, @id uuid, @after bigint, @upto bigint, @max integer,
 --       @bytes bigint
--- rows: seq bigint, token integer, visit bigint, node text, ends boolean,
+-- rows: seq bigint, token integer, visit bigint, node text, path text,
 --       stays boolean, told boolean, changes json
 -- The next ones that have about so many bytes together, one at least: who asks
 -- has them all at hand, and may take them all away. Row by row, as the size of
@@ -150,7 +159,7 @@ with recursive walk (seq, bytes, n) as (
             where shard = @shard and instance = @id and seq = w.seq),
          w.n + 1
     from walk w where w.seq < @upto and w.bytes < @bytes and w.n < @max)
-select seq, token, visit, node, path is not null as ends,
+select seq, token, visit, node, case when {{moves_on}} then path end as path,
        {{stays_for_ever}} as stays, nullif(by, '') is not null as told, changes
   from pawl.history
  where shard = @shard and instance = @id and seq > @after and seq <= @upto

@@ -17,6 +17,7 @@
 #include "../value/types.h"
 #include "machine.h"
 #include "order.h"
+#include "way.h"
 
 #define TOKENS_A_TURN 64
 
@@ -51,7 +52,10 @@ static void run_routing(pawl_decision *d, int k, const char *type) {
 
   pawl_said_drop_failure(d->result);
   no = pawl_tok(d, k)->no;
-  if (!strcmp(type, "started")) pawl_buf_addz(&path, node->name);
+  /* no row before it names it, also where it had failed at first */
+  if (!strcmp(type, "started") ||
+      (pawl_tok(d, k)->visit == 1 && pawl_way_tells(node)))
+    pawl_buf_addz(&path, node->name);
   pawl_record *r = pawl_token_record(d, k, type);
   r->started_us = began_us;
   pawl_code rc = pawl_enter(d, k, &path, &err);

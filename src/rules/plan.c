@@ -36,6 +36,7 @@ void pawl_plan_deinit(pawl_plan *p) {
   pawl_plan *at = p;
   PAWL_PLAN_TEXTS(DEINIT)
   pawl_state_deinit(&p->state, p->alloc);
+  pawl_marks_deinit(&p->came, p->alloc);
   for (int k = 0; k < p->records_cap; k++) deinit_record(&p->records[k]);
   for (int k = 0; k < p->effects_cap; k++) deinit_effect(&p->effects[k]);
   deinit_record(&p->spare_record);
@@ -55,6 +56,7 @@ void pawl_plan_reset(pawl_plan *p) {
   memset(p, 0, offsetof(pawl_plan, alloc));
   PAWL_PLAN_TEXTS(CLEAR)
   pawl_state_clear(&p->state);
+  pawl_marks_clear(&p->came);
   p->resets = 1;
 }
 

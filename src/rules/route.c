@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "machine.h"
+#include "way.h"
 
 #define MAX_HOPS 100 /* nodes passed in one go; check.c refuses loops */
 
@@ -47,6 +48,16 @@ static void note_time(pawl_decision *d, int k, const pawl_node *node) {
     t->entered_us = pawl_decision_now(d);
 }
 
+/* ctx.visit counts it before any row tells of it. */
+static void note_coming(pawl_decision *d, int k, const pawl_node *node) {
+  pawl_plan *p = &d->plan;
+
+  if (!pawl_way_tells(node)) return;
+  pawl_marks_add(&p->came, d->alloc, node->name, pawl_tok(d, k)->visit,
+                 pawl_strz(NULL));
+  p->failed |= p->came.failed;
+}
+
 /* `to` is entered already, or (arrived) stood at. */
 static pawl_code go(pawl_decision *d, int k, int to, int arrived,
                     pawl_buf *path, pawl_error *err) {
@@ -65,6 +76,7 @@ static pawl_code go(pawl_decision *d, int k, int to, int arrived,
                        MAX_HOPS);
     }
     note_time(d, k, node);
+    note_coming(d, k, node);
     to = -1;
     MUST(pawl_boundaries_begin(d, k, node, err));
     MUST(pawl_kind_of(d, node)->enter(d, k, node, &to, path, err));

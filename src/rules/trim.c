@@ -8,6 +8,7 @@
 
 #include "../value/json.h"
 #include "../value/object.h"
+#include "way.h"
 
 #define LEAST_SLACK 64 /* rows: each time costs two looks and a commit */
 
@@ -218,8 +219,19 @@ static int64_t count_visits(const pawl_old_row *rows, int n, pawl_str node) {
   int64_t found = 0;
   for (int i = 0; i < n; i++)
     found +=
-        rows[i].ends && rows[i].node.at && pawl_str_eq(rows[i].node, node);
+        rows[i].path.at && rows[i].node.at && pawl_str_eq(rows[i].node, node);
   return found;
+}
+
+static int64_t count_ways(const pawl_old_row *rows, int n, pawl_str node) {
+  int64_t found = 0;
+  for (int i = 0; i < n; i++) found += pawl_way_count(rows[i].path, node);
+  return found;
+}
+
+static int is_told_by_ways(const pawl_def *def, pawl_str node) {
+  const int at = pawl_def_node(def, node.at, node.len);
+  return at >= 0 && pawl_way_tells(&def->nodes[at]);
 }
 
 static int is_first(const pawl_old_row *rows, int i) {
@@ -244,22 +256,33 @@ static int64_t visits_of(pawl_str visits, pawl_str node,
   return found;
 }
 
+/* So many more. */
+static void add_visit(pawl_trim *t, pawl_str was, pawl_str node, int64_t n,
+                      pawl_buf *delta) {
+  const int64_t before = visits_of(was, node, t->alloc);
+
+  if (delta->at[delta->len - 1] != '{') pawl_buf_addc(delta, ',');
+  pawl_json_add_string(delta, node);
+  pawl_buf_addf(delta, ":%" PRId64, (before > 0 ? before : 0) + n);
+}
+
 /* With nodes that it did not go on from, as a branch was cancelled: none of
  * them may be taken for one where it never was. */
-static void add_visits(pawl_trim *t, pawl_str was, const pawl_old_row *rows,
-                       int n, pawl_buf *out) {
+static void add_visits(pawl_trim *t, pawl_str was, const pawl_def *def,
+                       const pawl_old_row *rows, int n, pawl_buf *out) {
   pawl_buf delta = {.alloc = t->alloc};
-  int seen = 0;
 
   pawl_buf_addz(&delta, "{\"set\":{");
-  for (int i = 0; i < n; i++) {
-    if (!rows[i].node.at || !is_first(rows, i)) continue;
-    const int64_t before = visits_of(was, rows[i].node, t->alloc);
-    if (seen++) pawl_buf_addc(&delta, ',');
-    pawl_json_add_string(&delta, rows[i].node);
-    pawl_buf_addf(
-        &delta, ":%" PRId64,
-        (before > 0 ? before : 0) + count_visits(rows, n, rows[i].node));
+  for (int i = 0; i < n && !delta.failed; i++) {
+    const pawl_str node = rows[i].node;
+    if (node.at && is_first(rows, i) && !is_told_by_ways(def, node))
+      add_visit(t, was, node, count_visits(rows, n, node), &delta);
+  }
+  for (int i = 0; i < def->nnodes && !delta.failed; i++) {
+    const pawl_str node = pawl_strz(def->nodes[i].name);
+    const int64_t came =
+        pawl_way_tells(&def->nodes[i]) ? count_ways(rows, n, node) : 0;
+    if (came) add_visit(t, was, node, came, &delta);
   }
   pawl_buf_addz(&delta, "}}");
   pawl_json_apply(was, pawl_buf_str(&delta), out);
@@ -354,8 +377,8 @@ static void write_record(pawl_trim *t, pawl_str was, int64_t keep,
 }
 
 void pawl_trim_decide(pawl_trim *t, pawl_str was, int64_t keep,
-                      const pawl_token_list *tokens, const pawl_old_row *rows,
-                      int n) {
+                      const pawl_def *def, const pawl_token_list *tokens,
+                      const pawl_old_row *rows, int n) {
   pawl_buf none = {.alloc = t->alloc};
   parts p = {none, none, none, none, none};
   pawl_buf *const all[] = {&p.variables, &p.attributes, &p.open, &p.visits,
@@ -379,7 +402,7 @@ void pawl_trim_decide(pawl_trim *t, pawl_str was, int64_t keep,
   for (int i = 0; i < n; i++)
     if (!rows[i].stays && !has(&kept, rows[i].seq))
       drop(t, rows[i].seq, rows[i].told);
-  add_visits(t, part(was, "visits", "{}"), rows, n, &p.visits);
+  add_visits(t, part(was, "visits", "{}"), def, rows, n, &p.visits);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]->failed) t->failed = 1;
   write_record(t, was, keep, rows[n - 1].seq, &p);

@@ -15,7 +15,8 @@
  *                           token, visit
  *    "stays":[12],          those of the first two that stay for ever
  *    "visits":{"poll":388}} how often it came to nodes and went on, up to there;
- *                           0: it was there, and did not go on
+ *                           0: it was there, and did not go on. To those that
+ *                           have no rows of their own: how often it came
  *
  * What answers a request, and transfers, stay for ever: each is named by
  * something else (a request that is sent again, names of nodes in older rows).
@@ -37,7 +38,7 @@
 typedef struct pawl_old_row {
   int64_t seq, token, visit;
   pawl_str node, changes; /* at NULL: none */
-  int ends;               /* its token went on with it */
+  pawl_str path;          /* by which its token went on; at NULL: it did not */
   int stays;              /* for ever */
   int told;               /* by the audit: somebody did it */
 } pawl_old_row;
@@ -53,10 +54,11 @@ typedef struct pawl_trim {
 } pawl_trim;
 
 /* `was`: the record so far; at NULL: none. `rows`: the next ones behind its
- * `upto`, in order; n > 0. `tokens`: where the instance stands. */
+ * `upto`, in order; n > 0. `tokens`: where the instance stands, in that
+ * definition. */
 void pawl_trim_decide(pawl_trim *t, pawl_str was, int64_t keep,
-                      const pawl_token_list *tokens, const pawl_old_row *rows,
-                      int n);
+                      const pawl_def *def, const pawl_token_list *tokens,
+                      const pawl_old_row *rows, int n);
 void pawl_trim_deinit(pawl_trim *t);
 
 /* When is it worth while? So many rows beyond those that stay. */

@@ -21,6 +21,13 @@ static void check_drops(pawl_trim *t, const char *want, int line) {
 }
 #define CHECK_DROPS(t, want) check_drops(t, want, __LINE__)
 
+/* a step and a choice */
+static pawl_node nodes[] = {{.kind = PAWL_KIND_STEP, .name = "a"},
+                            {.kind = PAWL_KIND_CHOICE, .name = "c"}};
+static int by_name[] = {0, 1};
+static const pawl_def graph = {
+    .by_name = by_name, .nodes = nodes, .nnodes = 2, .on_cancel = -1};
+
 static pawl_old_row row(int64_t seq, int64_t visit, const char *changes,
                         char *room) {
   return (pawl_old_row){
@@ -28,7 +35,7 @@ static pawl_old_row row(int64_t seq, int64_t visit, const char *changes,
       .token = 1,
       .visit = visit,
       .node = pawl_strz("a"),
-      .ends = 1,
+      .path = pawl_strz("c=again > a"),
       .changes = changes ? quoted(changes, room) : (pawl_str){NULL, 0}};
 }
 
@@ -42,22 +49,22 @@ static void the_latest_values_stay(void) {
   pawl_str nothing = {NULL, 0};
   pawl_buf was = {0}, held = {0};
 
-  pawl_trim_decide(&t, nothing, 100, &none, rows, 4);
+  pawl_trim_decide(&t, nothing, 100, &graph, &none, rows, 4);
   CHECK(!t.failed);
   CHECK_DROPS(&t, "2,4");
   CHECK_BUF(t.record,
             "{'upto':4,'rows':2,'newest':4,'keep':100,"
             "'variables':{'x':3,'y':1},'attributes':{},'open':[],'stays':[],"
-            "'visits':{'a':4}}");
+            "'visits':{'a':4,'c':4}}");
   /* y goes, and with it the row that held it; x is another's */
   pawl_buf_adds(&was, pawl_buf_str(&t.record));
   pawl_old_row more[] = {row(5, 5, "{'set':{'x':5},'unset':['y']}", a)};
-  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &none, more, 1);
+  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &graph, &none, more, 1);
   CHECK_DROPS(&t, "1,3");
   CHECK_BUF(t.record,
             "{'upto':5,'rows':4,'newest':4,'keep':100,"
             "'variables':{'x':5},'attributes':{},'open':[],'stays':[],"
-            "'visits':{'a':5}}");
+            "'visits':{'a':5,'c':5}}");
   /* of a row that stays, what held then is a part */
   pawl_trimmed_changes(pawl_buf_str(&was), 1,
                        quoted("{'set':{'x':1,'y':1}}", a), &held);
@@ -80,12 +87,12 @@ static void what_stays_for_ever_is_never_dropped(void) {
   pawl_buf was = {0};
 
   rows[0].stays = rows[1].stays = rows[1].told = 1;
-  pawl_trim_decide(&t, nothing, 100, &none, rows, 2);
+  pawl_trim_decide(&t, nothing, 100, &graph, &none, rows, 2);
   CHECK_DROPS(&t, "");
   CHECK_INT(t.ntell, 0);
   pawl_buf_adds(&was, pawl_buf_str(&t.record));
   pawl_old_row more[] = {row(3, 3, "{'set':{'x':3}}", a)};
-  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &none, more, 1);
+  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &graph, &none, more, 1);
   CHECK_DROPS(&t, "");
   CHECK_INT(pawl_trimmed_newest(pawl_buf_str(&t.record)), 0);
   pawl_buf_deinit(&was);
@@ -101,14 +108,14 @@ static void what_somebody_did_is_told_as_it_goes(void) {
   pawl_buf was = {0};
 
   rows[0].told = rows[2].told = 1;
-  pawl_trim_decide(&t, (pawl_str){NULL, 0}, 100, &none, rows, 3);
+  pawl_trim_decide(&t, (pawl_str){NULL, 0}, 100, &graph, &none, rows, 3);
   CHECK_DROPS(&t, "2,3");
   CHECK_INT(t.ntell, 1);
   CHECK_INT(t.tell[0], 3);
   pawl_buf_adds(&was, pawl_buf_str(&t.record));
   /* what was kept for its value; who did it is looked up */
   pawl_old_row more[] = {row(4, 4, "{'set':{'x':4}}", a)};
-  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &none, more, 1);
+  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &graph, &none, more, 1);
   CHECK_DROPS(&t, "1");
   CHECK_INT(t.ntell, 1);
   CHECK_INT(t.tell[0], 1);
@@ -124,14 +131,14 @@ static void where_it_was_without_going_on_is_known(void) {
   pawl_buf was = {0};
 
   rows[1].node = pawl_strz("cut off");
-  rows[1].ends = 0;
-  pawl_trim_decide(&t, (pawl_str){NULL, 0}, 100, &none, rows, 2);
+  rows[1].path.at = NULL;
+  pawl_trim_decide(&t, (pawl_str){NULL, 0}, 100, &graph, &none, rows, 2);
   pawl_buf_adds(&was, pawl_buf_str(&t.record));
   CHECK_INT(
       pawl_trimmed_visits(pawl_buf_str(&was), pawl_strz("cut off"), NULL), 0);
   pawl_old_row more[] = {row(3, 3, NULL, a)};
   more[0].node = pawl_strz("cut off");
-  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &none, more, 1);
+  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &graph, &none, more, 1);
   CHECK_INT(
       pawl_trimmed_visits(pawl_buf_str(&t.record), pawl_strz("cut off"), NULL),
       1);
@@ -153,13 +160,13 @@ static void what_a_token_needs_stays_while_it_does(void) {
 
   /* of the visit it is in, and the newest it left behind */
   rows[1].token = 2;
-  pawl_trim_decide(&t, nothing, 100, &tokens, rows, 5);
+  pawl_trim_decide(&t, nothing, 100, &graph, &tokens, rows, 5);
   CHECK_DROPS(&t, "1");
   pawl_buf_adds(&was, pawl_buf_str(&t.record));
   /* it has gone on: rows 3, 4 and 5 are for none any more */
   here[0].visit = 11;
   pawl_old_row more[] = {row(6, 10, NULL, a)};
-  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &tokens, more, 1);
+  pawl_trim_decide(&t, pawl_buf_str(&was), 100, &graph, &tokens, more, 1);
   CHECK_DROPS(&t, "3,4,5");
   pawl_buf_deinit(&was);
   pawl_trim_deinit(&t);
@@ -175,7 +182,7 @@ static void without_memory_nothing_is_decided(void) {
     test_alloc counted = {.fail_at = at};
     pawl_alloc alloc = {test_alloc_fn, &counted};
     pawl_trim t = {.alloc = &alloc};
-    pawl_trim_decide(&t, nothing, 100, &none, rows, 1);
+    pawl_trim_decide(&t, nothing, 100, &graph, &none, rows, 1);
     int failed = t.failed;
     pawl_trim_deinit(&t);
     if (!failed) {

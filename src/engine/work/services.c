@@ -9,6 +9,7 @@
 
 #include "../../rules/decide.h"
 #include "../../rules/trim.h"
+#include "../../rules/way.h"
 #include "../../value/json.h"
 #include "../common/attributes.h"
 #include "../common/callback.h"
@@ -234,6 +235,93 @@ static int64_t visit_of(const pawl_held *h, const pawl_call *call) {
   return pawl_json_get_int(step, "visit", call->visit);
 }
 
+/* ---- of nodes that have no rows of their own: rules/way.h ---- */
+
+enum { WAYS = 1000 }; /* rows, read at a time */
+
+static int64_t count_came(const pawl_held *h, const pawl_call *call) {
+  const pawl_marks *came = &h->d.plan.came;
+  int64_t n = 0;
+
+  for (int i = 0; i < came->n; i++)
+    n += came->at[i].no > h->d.state.visit && came->at[i].no < call->visit &&
+         !strcmp(came->at[i].name, call->node);
+  return n;
+}
+
+/* Of what the paths tell of, this visit and those that began behind it. */
+static int64_t count_later(const pawl_held *h, const pawl_call *call) {
+  const pawl_token_list *all = &h->d.state.tokens;
+  int64_t n = 0;
+
+  for (int i = 0; i < all->n; i++)
+    n += pawl_token_is_live(all->at[i].state) &&
+         all->at[i].visit >= call->visit &&
+         !strcmp(all->at[i].node, call->node);
+  return n;
+}
+
+/* It goes there where it is cancelled, and no row says by which way. */
+static int is_where_it_cleans(const pawl_held *h, const pawl_call *call) {
+  const pawl_def *def = h->d.def;
+
+  return pawl_state_is_cleaning(&h->d.state) && def->on_cancel >= 0 &&
+         !strcmp(def->nodes[def->on_cancel].name, call->node);
+}
+
+static pawl_code read_trimmed(pawl_engine *e, const pawl_held *h,
+                              const pawl_call *call, int64_t *upto, int64_t *n,
+                              pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_SERVICE_ASK(READ, history_trimmed, &rows, PAWL_SLOT_MEMBERS(h)));
+  if (!rows.nrows) return PAWL_OK;
+  const pawl_str record = pawl_read_history_trimmed(&rows, 0).record;
+  const int64_t gone =
+      pawl_trimmed_visits(record, pawl_strz(call->node), &e->alloc);
+  *upto = pawl_trimmed_upto(record);
+  *n += gone > 0 ? gone : 0;
+  return PAWL_OK;
+}
+
+/* How often the paths tell of the node. */
+static pawl_code read_ways(pawl_engine *e, const pawl_held *h,
+                           const pawl_call *call, int64_t *n,
+                           pawl_error *err) {
+  int64_t after = 0;
+  pawl_rows rows;
+
+  MUST(read_trimmed(e, h, call, &after, n, err));
+  do {
+    MUST(PAWL_SERVICE_ASK(READ, history_ways, &rows, PAWL_SLOT_MEMBERS(h),
+                          .after = after, .max = WAYS));
+    for (int k = 0; k < rows.nrows; k++) {
+      const pawl_history_ways_row row = pawl_read_history_ways(&rows, k);
+      *n += pawl_way_count(row.path, pawl_strz(call->node));
+      after = row.seq;
+    }
+  } while (rows.nrows == WAYS);
+  return PAWL_OK;
+}
+
+static int is_told_by_ways(const pawl_held *h, const pawl_call *call) {
+  const int at = pawl_def_node(h->d.def, call->node, strlen(call->node));
+  return at >= 0 && pawl_way_tells(&h->d.def->nodes[at]);
+}
+
+static pawl_code count_ways(pawl_engine *e, const pawl_held *h,
+                            const pawl_call *call, int64_t *out,
+                            pawl_error *err) {
+  int64_t told = is_where_it_cleans(h, call);
+
+  *out += count_came(h, call);
+  if (!h->d.state.visit) return PAWL_OK; /* nothing of it is stored */
+  MUST(read_ways(e, h, call, &told, err));
+  told -= count_later(h, call);
+  *out += told > 0 ? told : 0;
+  return PAWL_OK;
+}
+
 static pawl_code service_visits(const pawl_call *call, int64_t *out,
                                 pawl_error *err) {
   pawl_engine *e = call->services_ud;
@@ -243,6 +331,7 @@ static pawl_code service_visits(const pawl_call *call, int64_t *out,
 
   *out = 1;
   if (visit <= 1) return PAWL_OK; /* it came nowhere before */
+  if (is_told_by_ways(h, call)) return count_ways(e, h, call, out, err);
   *out += count_planned(h, call->node, visit);
   if (!h->d.state.visit) return PAWL_OK; /* nothing of it is stored */
   MUST(PAWL_SERVICE_ASK(READ, history_visits, &rows, PAWL_SLOT_MEMBERS(h),

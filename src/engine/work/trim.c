@@ -114,7 +114,7 @@ static pawl_code read_rows(pawl_engine *e, const pawl_held *h, int max,
                                 .visit = row->visit,
                                 .node = row->node,
                                 .changes = row->changes,
-                                .ends = row->ends != 0,
+                                .path = row->path,
                                 .stays = row->stays != 0,
                                 .told = row->told != 0};
   }
@@ -189,7 +189,8 @@ static pawl_code trim_rows(pawl_engine *e, pawl_held *h, look *k,
   int held = 0;
   pawl_code rc = PAWL_OK;
 
-  pawl_trim_decide(&t, k->was, kept(h), &h->d.state.tokens, k->list, k->n);
+  pawl_trim_decide(&t, k->was, kept(h), h->d.def, &h->d.state.tokens, k->list,
+                   k->n);
   if (t.failed) TRY(pawl_fail_memory(err));
   TRY(take_away(e, h, &t, &held, err));
   if (held) h->trimmed = k->list[k->n - 1].seq;
