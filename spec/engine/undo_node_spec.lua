@@ -280,6 +280,29 @@ kit.describe("beside an undo node", function(backend)
       { got.status, got.variables.undone, got.compensation.status })
   end)
 
+  it("to cancel counts on the attempts of what is being undone", function()
+    local flow = pawl.workflow { code = "t.undo" }
+    local seen = {}
+    for _, name in ipairs { "a", "b" } do
+      flow:step(name, { run = function() end,
+        retry = { max = 3, base = "1m", jitter = 0 }, undo = function(ctx)
+          seen[#seen + 1] = name .. ctx.attempt
+          error "it cannot be reached"
+        end })
+    end
+    flow:undo "back"
+    flow:finish "done"
+    local engine, id, clock = run(backend, flow)
+    kit.pass(engine, clock, 90)
+    assert.equal("b1 b2", table.concat(seen, " "))
+    assert(engine:cancel(id))
+    kit.pass(engine, clock, 600)
+    assert.equal("b1 b2 b3 a1 a2 a3", table.concat(seen, " "))
+    local got = assert(engine:get(id))
+    assert.same({ "cancelled", "completed_with_errors", 2 },
+      { got.status, got.compensation.status, #got.compensation.failed })
+  end)
+
   it("to kill ends it at once", function()
     local engine, id = run(backend, beside(function(flow)
       flow:timer("other", { after = "1d", next = "meet" })

@@ -25,6 +25,12 @@ static pawl_compensation *undoing(pawl_decision *d) {
 
 /* ---- beginning ---- */
 
+static int find_token(pawl_decision *d, int64_t no) {
+  for (int k = 0; k < d->plan.state.tokens.n; k++)
+    if (no && pawl_tok(d, k)->no == no && pawl_tok_live(d, k)) return k;
+  return -1;
+}
+
 static void drop_token(pawl_decision *d, int k) {
   if (!pawl_tok_live(d, k)) return;
   pawl_stop_waiting(d, k, "cancelled");
@@ -32,10 +38,26 @@ static void drop_token(pawl_decision *d, int k) {
   pawl_tok(d, k)->changed = 1;
 }
 
+/* A node's undo ends by this one: what that has tried is not tried anew. */
+static void keep_tries(pawl_decision *d, int64_t *tried, int64_t *row) {
+  const pawl_compensation *u = undoing(d);
+  const int k = u->by ? find_token(d, u->token) : -1;
+  int64_t seq;
+  int behind;
+  pawl_str step;
+
+  *tried = *row = 0;
+  if (k < 0 || !pawl_undo_next(d, u, &step, &seq, &behind)) return;
+  *tried = pawl_tok(d, k)->attempt - pawl_detail_of(pawl_tok(d, k))->passed;
+  *row = seq;
+}
+
 void pawl_undo_begin(pawl_decision *d, pawl_standing status) {
   pawl_plan *p = &d->plan;
   pawl_compensation *u = undoing(d);
+  int64_t tried, row;
 
+  keep_tries(d, &tried, &row);
   if (status == PAWL_STATUS_FAILED) pawl_stopped_note(d);
   for (int k = 0; k < p->state.tokens.n; k++) {
     /* whose handler waits is told, and may have done something to undo */
@@ -45,6 +67,8 @@ void pawl_undo_begin(pawl_decision *d, pawl_standing status) {
   pawl_state_drop_undo(&p->state);
   u->status = PAWL_UNDO_PLANNING;
   u->end = status;
+  u->tried = tried;
+  u->tried_row = row;
   u->attempt = status == PAWL_STATUS_FAILED ? pawl_failed_attempt(d) : 0;
   pawl_buf_copy(&u->error, &p->error);
   pawl_buf_copy(&u->output, &p->state.output);
@@ -72,12 +96,6 @@ void pawl_undo_begin_part(pawl_decision *d, int k) {
 }
 
 /* ---- the end ---- */
-
-static int find_token(pawl_decision *d, int64_t no) {
-  for (int k = 0; k < d->plan.state.tokens.n; k++)
-    if (no && pawl_tok(d, k)->no == no && pawl_tok_live(d, k)) return k;
-  return -1;
-}
 
 /* Some could not be undone: its node is not passed, but by `on_error`. */
 static void fail_part(pawl_decision *d, int k, int64_t failed, int64_t all) {
@@ -208,6 +226,8 @@ static void stand_next(pawl_decision *d) {
   if (undoing(d)->by) undoing(d)->token = pawl_tok(d, k)->no;
   const char *before = p->state.node;
   pawl_arrive(d, k, pawl_world_name(d->world, step, "node", &p->failed));
+  if (seq == undoing(d)->tried_row)
+    pawl_tok(d, k)->attempt = undoing(d)->tried;
   p->state.previous = before; /* a new token comes from nowhere */
   p->after = PAWL_AFTER_GO_ON;
   pawl_look_again(d); /* for its output */

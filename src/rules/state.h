@@ -75,6 +75,9 @@ typedef enum pawl_undo_status {
   X(NUMBER, of planned)                                                      \
   X(NUMBER, of undone)                                                       \
   X(NUMBER, of failed)                                                       \
+  X(NUMBER, of tried)        /* so often was it tried, before another undo   \
+                                began in place of that */                    \
+  X(NUMBER, of tried_row)    /* to undo that row of history; 0: none */      \
   X(NUMBER, of attempt)      /* the one that failed; 0: none did */          \
   X(TEXT, of error)          /* JSON: why it ends so; empty: nothing */      \
   X(TEXT, of output)         /* JSON: with which output; empty: none */      \

@@ -77,6 +77,8 @@ void pawl_compensation_write(const pawl_compensation *u, pawl_buf *out) {
   if (u->by) pawl_member_int(&o, "by", u->by);
   if (u->token) pawl_member_int(&o, "token", u->token);
   if (u->attempt) pawl_member_int(&o, "attempt", u->attempt);
+  if (u->tried_row) pawl_member_int(&o, "tried", u->tried);
+  if (u->tried_row) pawl_member_int(&o, "tried_row", u->tried_row);
   add_json(&o, "error", &u->error);
   add_json(&o, "output", &u->output);
   if (u->node.len) pawl_member_str(&o, "node", pawl_buf_str(&u->node));
@@ -122,6 +124,8 @@ void pawl_compensation_read(pawl_str json, pawl_state *s) {
   u->by = pawl_json_get_int(json, "by", 0);
   u->token = pawl_json_get_int(json, "token", 0);
   u->attempt = pawl_json_get_int(json, "attempt", 0);
+  u->tried = pawl_json_get_int(json, "tried", 0);
+  u->tried_row = pawl_json_get_int(json, "tried_row", 0);
   read_json(json, "error", &u->error);
   read_json(json, "output", &u->output);
   (void)pawl_json_get_text(json, "node", &u->node);
