@@ -192,7 +192,20 @@ static void depth_is_bounded(void) {
   memset(text + deep + 1, ']', deep + 1);
   text[2 * deep + 2] = '\0';
   CHECK_INT(check(text, &err), PAWL_LIMIT);
-  CHECK_TEXT(err.where, "1:201");
+  CHECK_TEXT(err.where, "1:225");
+  CHECK_INT(pawl_json_check_depth(pawl_strz("[[[]]]"), 3, NULL, &err),
+            PAWL_OK);
+  CHECK_INT(pawl_json_check_depth(pawl_strz("[[[]]]"), 2, NULL, &err),
+            PAWL_LIMIT);
+  CHECK_TEXT(err.message, "nested deeper than 2 levels");
+}
+
+static void deeper_than(void) {
+  CHECK(!pawl_json_is_deeper(pawl_strz("[]"), 1));
+  CHECK(!pawl_json_is_deeper(pawl_strz("[{},[],{\"a\":[1,2,3]}]"), 3));
+  CHECK(pawl_json_is_deeper(pawl_strz("[{},[],{\"a\":[1,2,3]}]"), 2));
+  CHECK(!pawl_json_is_deeper(pawl_strz("[\"[[[[[[\\\"[[[[\"]"), 1));
+  CHECK(pawl_json_is_deeper(pawl_strz("[\"\\\\\",[\"\"]]"), 1));
 }
 
 static void a_key_stands_once(void) {
@@ -807,6 +820,7 @@ int main(void) {
   strings_are_unescaped();
   errors_say_what_and_where();
   depth_is_bounded();
+  deeper_than();
   a_key_stands_once();
   many_keys_are_compared_fast();
   keys_are_sorted();

@@ -409,3 +409,150 @@ kit.describe("a value that cannot be stored", function(backend)
     end
   end)
 end)
+
+---- how deep --------------------------------------------------------------
+
+local function nested(levels)
+  local value = "x"
+  for _ = 1, levels do value = { a = value } end
+  return value
+end
+
+local function add_parent(flow)
+  flow:call("c", { workflow = "t.child", next = "w",
+    input = function(ctx) return ctx.input.levels and
+      nested(ctx.input.levels) or ctx.input end })
+end
+
+-- How a value comes in: how deep it may be, the nodes that come before a wait,
+-- and what is done to the instance there, which gives nothing if it is refused.
+local WAYS = {
+  ["an input"] = { 200, input = nested },
+  ["a variable"] = { 199, function(flow)
+    flow:step("s", { next = "w", retry = false, run = function(ctx)
+      ctx.vars.v = nested(ctx.input.levels)
+    end })
+  end },
+  ["a step's output"] = { 200, function(flow)
+    flow:step("s", { next = "w", retry = false, run = function(ctx)
+      return nil, nested(ctx.input.levels)
+    end })
+  end },
+  ["a step's output in a variable"] = { 199, function(flow)
+    flow:step("s", { next = "w", retry = false, into = "v", run = function(ctx)
+      return nil, nested(ctx.input.levels)
+    end })
+  end },
+  ["a changed variable"] = { 199, act = function(engine, id, value)
+    return engine:edit(id, { set = { v = value } })
+  end },
+  ["an event's data"] = { 200, act = function(engine, id, value)
+    return engine:signal { name = "go", instance = id, data = value }
+  end },
+  ["an event's data in a variable"] = { 199, function(flow)
+    flow:wait("e", { event = "e", into = "v", next = "w" })
+  end, act = function(engine, id, value)
+    return engine:signal { name = "e", instance = id, data = value }
+  end },
+  ["a task's output"] = { 200, function(flow)
+    flow:task("t", { title = "Look", next = "w" })
+  end, act = function(engine, id, value)
+    local task = assert(engine.tasks:list { instance = id })[1]
+    return engine.tasks:complete(task.id, { by = "ann", output = value })
+  end },
+  ["an error's details"] = { 200, function(flow)
+    flow:task("t", { title = "Look", next = { ok = "w", failed = "w" } })
+  end, act = function(engine, id, value)
+    local task = assert(engine.tasks:list { instance = id })[1]
+    return engine.tasks:fail(task.id, { by = "ann",
+      error = { code = "no", message = "no", details = value.a } })
+  end },
+  ["a child's input"] = { 200, add_parent },
+  ["a child's output"] = { 200, function(flow)
+    flow:call("c", { workflow = "t.child", next = "w",
+      input = function(ctx) return { levels = ctx.input.levels } end })
+  end },
+  ["a list of results"] = { 198, function(flow)
+    flow:each("e", { items = function(ctx) return { ctx.input.levels } end,
+      branch = "b", into = "v", next = "w" })
+    flow:step("b", { next = "e", run = function(ctx)
+      return nil, nested(ctx.input.levels)
+    end })
+  end },
+}
+
+kit.describe("a deep value", function(backend)
+  local function load(engine, way)
+    local child = pawl.workflow { code = "t.child" }
+    child:step("s", { run = function(ctx)
+      return nil, ctx.input.levels and nested(ctx.input.levels) or ctx.input
+    end })
+    child:finish("z", { output = function(ctx) return ctx.output.s end })
+    assert(engine:load(child))
+    local flow = pawl.workflow { code = "t.deep" }
+    if way[2] then way[2](flow) end
+    flow:wait("w", { event = "go", next = "z" })
+    flow:finish("z", { output = function(ctx) return ctx.event.data end })
+    assert(engine:load(flow))
+  end
+
+  --- All that shows it does, and gives the same.
+  local function is_shown(engine, other, id)
+    local shown = assert(engine:get(id))
+    local history = assert(engine:history(id))
+    assert(engine:explain(id))
+    assert(engine:list { workflow = "t.deep" })
+    assert(engine.tasks:list { instance = id })
+    for _, one in ipairs(assert(engine:children(id))) do
+      assert(engine:get(one.id))
+      assert(engine:history(one.id))
+    end
+    assert(other:import(assert(engine:export(id))))
+    local copy = assert(other:get(id))
+    assert.is_true(same(shown.variables, copy.variables))
+    assert.is_true(same(shown.input, copy.input))
+    for i, entry in ipairs(assert(other:history(id))) do
+      if history[i] then
+        assert.is_true(same(history[i].changes, entry.changes))
+        assert.is_true(same(history[i].output, entry.output))
+      end
+    end
+  end
+
+  --- It is also changed, and what was changed is shown.
+  local function can_be_edited(engine, id)
+    local vars = assert(engine:get(id)).variables or {}
+    vars.more = 1
+    assert(engine:edit(id, { set = vars }))
+    assert(engine:run())
+    assert.equal(1, assert(engine:get(id)).variables.more)
+  end
+
+  for name, way in pairs(WAYS) do
+    it("as " .. name .. " is shown wherever it was accepted", function()
+      local engine, clock = backend.fresh()
+      local other = backend.fresh { clock = clock }
+      load(engine, way)
+      for levels = 190, 201 do
+        local value = nested(levels)
+        local id, why = engine:start("t.deep", way.input and value
+          or { levels = levels })
+        local refused = not id and why
+        if id then
+          assert(engine:run())
+          local done, err = true, nil
+          if way.act then done, err = way.act(engine, id, value) end
+          assert(engine:run())
+          local instance = assert(engine:get(id))
+          refused = not done and err or instance.error
+          is_shown(engine, other, id)
+          if instance.status == "waiting" then can_be_edited(engine, id) end
+        end
+        assert.equal(levels <= way[1], not refused, levels)
+        if refused then
+          assert.matches("nested deeper than 200 levels", refused.message)
+        end
+      end
+    end)
+  end
+end)

@@ -154,13 +154,15 @@ static int check_function(lua_State *L, int arg, const verb *v) {
   return arg;
 }
 
-/* The value at idx as JSON text in a collected buffer, pushed; NULL when it
- * cannot be stored (*err is filled). nil: empty text. */
+/* The value at idx, or the options, as JSON text in a collected buffer, pushed;
+ * NULL when it is none (*err is filled). nil: empty text. How deep a value may
+ * be is the engine's to say. */
 static pawl_buf *encode(lua_State *L, int idx, const char *path,
                         pawl_error *err) {
   pawl_buf *b = pawl_host_push_buf(L);
   if (lua_isnoneornil(L, idx)) return b;
-  if (pawl_luajson_encode(L, idx, path, 0, b, err) != PAWL_OK) return NULL;
+  if (pawl_luajson_encode_around(L, idx, path, 0, b, err) != PAWL_OK)
+    return NULL;
   return b;
 }
 

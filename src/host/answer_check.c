@@ -14,23 +14,31 @@ enum {
   MOST_ATTR_NAME = 200,
   MOST_ATTR_TEXT = 2000,
   MOST_TRANSITION = 1 << 16,
+  AROUND = 3,      /* of a list, an effect, what it publishes as an answer */
   MOST_SHOWN = 255 /* of a name, as ctx.publish has it */
 };
 
 /* ---- values ---- */
 
-static int is_json(pawl_str text, pawl_json_kind kind, size_t most) {
-  pawl_json_kind found;
+static int is_any_json(pawl_str text, size_t most) {
   pawl_error spare;
   return (!most || text.len <= most) &&
-         pawl_json_check(text, &found, &spare) == PAWL_OK && found == kind;
+         pawl_json_check_depth(text, PAWL_VALUE_DEPTH, NULL, &spare) ==
+             PAWL_OK;
 }
 
-static int is_any_json(pawl_str text, size_t most) {
+static int is_object_json(pawl_str text, size_t most) {
+  return is_any_json(text, most) &&
+         pawl_json_kind_of(text) == PAWL_JSON_OBJECT;
+}
+
+/* A list of records, each with a value in it. */
+static int is_list_json(pawl_str text) {
   pawl_json_kind found;
   pawl_error spare;
-  return (!most || text.len <= most) &&
-         pawl_json_check(text, &found, &spare) == PAWL_OK;
+  return pawl_json_check_depth(text, PAWL_VALUE_DEPTH + AROUND, &found,
+                               &spare) == PAWL_OK &&
+         found == PAWL_JSON_ARRAY;
 }
 
 static int is_text(pawl_str s) {
@@ -239,7 +247,7 @@ static int are_effects(effect kind, pawl_str list, const pawl_limits *limits,
                        const pawl_call *call, int64_t *left,
                        pawl_buf *scratch) {
   if (!list.len) return 1;
-  if (!is_json(list, PAWL_JSON_ARRAY, 0)) return 0;
+  if (!is_list_json(list)) return 0;
   for (pawl_json_iter it = {0}; pawl_json_walk(list, &it);)
     if (!is_effect(kind, it.value, limits, call, scratch) || --*left < 0)
       return 0;
@@ -305,7 +313,7 @@ static int is_duration(const pawl_call *call, const pawl_said *r) {
 
 static int is_object(int is_changed, const pawl_buf *text, size_t most) {
   if (!is_changed) return !text->len;
-  return is_json(pawl_buf_str(text), PAWL_JSON_OBJECT, most);
+  return is_object_json(pawl_buf_str(text), most);
 }
 
 static int leaves_all(const pawl_said *r) {

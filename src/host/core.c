@@ -41,7 +41,7 @@ static int core_json_encode(lua_State *L) {
   pawl_error err;
   luaL_checkany(L, 1);
   pawl_buf *out = pawl_host_push_buf(L);
-  pawl_code rc = pawl_luajson_encode(
+  pawl_code rc = pawl_luajson_encode_around(
       L, 1, "value", pawl_meter_of(L) ? MOST_JSON : 0, out, &err);
   if (rc != PAWL_OK) {
     pawl_toll_vain(L, out);

@@ -189,7 +189,7 @@ static pawl_run *find(pawl_remote *r, int64_t serial) {
 
 static pawl_code check_json(pawl_str text, pawl_error *err) {
   pawl_json_kind kind;
-  return pawl_json_check(text, &kind, err);
+  return pawl_json_check_depth(text, PAWL_VALUE_DEPTH, &kind, err);
 }
 
 static pawl_code serve_heartbeat(const pawl_call *call, pawl_wire *m,

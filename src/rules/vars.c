@@ -74,6 +74,18 @@ static pawl_code check_size(pawl_decision *d, const char *into, size_t output,
       into, output, size, max);
 }
 
+/* With the output in them they may not be deeper than any value. */
+static pawl_code check_depth(pawl_decision *d, const char *into,
+                             pawl_str output, pawl_error *err) {
+  if (!pawl_json_is_deeper(output, PAWL_VALUE_DEPTH - 1)) return PAWL_OK;
+  pawl_said_clear(d->result);
+  d->result->no_retry = 1; /* it would be too deep again */
+  return pawl_fail_hint(err, PAWL_LIMIT, "keep less of it, or in another form",
+                        "with \"%s\" the variables would be nested deeper "
+                        "than %d levels",
+                        into, PAWL_VALUE_DEPTH);
+}
+
 /* They are as its workflow declares them. */
 static pawl_code check_declared(pawl_decision *d, pawl_code rc,
                                 pawl_error *err) {
@@ -111,6 +123,7 @@ pawl_code pawl_output_joins(pawl_decision *d, const pawl_node *node,
   pawl_code rc = PAWL_OK;
 
   if (!node->into || !r->has_output) return PAWL_OK;
+  MUST(check_depth(d, node->into, pawl_buf_str(&r->output), err));
   with(d, r->vars_changed ? pawl_buf_str(&r->vars) : seen(d), node->into,
        pawl_buf_str(&r->output), &vars);
   TRY(pawl_buf_check(&vars, err));
@@ -134,6 +147,7 @@ pawl_code pawl_value_fits(pawl_decision *d, const char *into, pawl_str output,
     MUST(check_declared(
         d, pawl_types_fit_member(d->def->variables, into, output, "vars", err),
         err));
+  MUST(check_depth(d, into, output, err));
   /* mostly this tells: an escaped character takes no more than six */
   if (!d->def->is_limited &&
       pawl_vars_now(d).len + output.len + 6 * strlen(into) + 8 <= max)

@@ -7,7 +7,9 @@
  *          same bits. A number without '.', 'e' or 'E' that does not fit 64
  *          bits is an error, and so is one beyond the floats; the integer -0
  *          is 0. Strings are UTF-8; "\u0000" is allowed; lone surrogates are
- *          not. Depth is at most PAWL_JSON_DEPTH. Duplicate keys are an error
+ *          not. Depth is at most PAWL_JSON_DEPTH; what is kept as one value is
+ *          at most PAWL_VALUE_DEPTH deep, so that there is room for what
+ *          stands around it. Duplicate keys are an error
  *          for pawl_json_check and pawl_luajson_decode; pawl_json_next, which
  *          remembers no keys, lets them pass.
  *          Number text does not depend on the locale.
@@ -17,7 +19,9 @@
  *             an object that a delta was applied to byte by byte.
  *          J2 a slice lies within the text that it was taken from, valid or
  *             not.
- *          J3 a reader is never deeper than PAWL_JSON_DEPTH.
+ *          J3 a reader is never deeper than its `most`.
+ *          J5 what was taken in as a value is read again wherever it is shown:
+ *             records around it are less deep than what is left.
  * Source   RFC 8259. */
 #ifndef PAWL_VALUE_JSON_H
 #define PAWL_VALUE_JSON_H
@@ -26,7 +30,13 @@
 
 #include "../base/buf.h"
 
-#define PAWL_JSON_DEPTH 200
+/* How deep one value may be: an input, an output, the variables. */
+#define PAWL_VALUE_DEPTH 200
+/* How deep that may be in what is stored, or in a line of an export: in a list
+ * of outputs, in a change that history has. */
+#define PAWL_RECORD_DEPTH (PAWL_VALUE_DEPTH + 8)
+/* And in an answer, or in options. */
+#define PAWL_JSON_DEPTH (PAWL_RECORD_DEPTH + 16)
 
 typedef enum pawl_json_kind {
   PAWL_JSON_NULL,
@@ -52,7 +62,7 @@ typedef enum pawl_json_event {
 typedef struct pawl_json_reader {
   pawl_str text;
   size_t at;
-  int depth;
+  int depth, most; /* `most`: PAWL_JSON_DEPTH, or less if the caller says so */
   unsigned char stack[PAWL_JSON_DEPTH]; /* private */
   int state;                            /* private */
   pawl_buf scratch; /* unescaped strings live here until the next token */
@@ -79,6 +89,9 @@ void pawl_json_locate(pawl_str text, size_t at, pawl_error *err);
  * only by objects of many keys out of byte order. */
 pawl_code pawl_json_check(pawl_str text, pawl_json_kind *kind,
                           pawl_error *err);
+/* And is it at most so deep? PAWL_VALUE_DEPTH: may it be kept as a value? */
+pawl_code pawl_json_check_depth(pawl_str text, int most, pawl_json_kind *kind,
+                                pawl_error *err);
 /* The same for all that a fresh reader reads, with the reader's allocator. */
 pawl_code pawl_json_check_all(pawl_json_reader *r, pawl_json_kind *kind,
                               pawl_error *err);
@@ -103,6 +116,8 @@ static inline int pawl_json_walk(pawl_str container, pawl_json_iter *it) {
 /* How many members it has. */
 int pawl_json_count(pawl_str container);
 pawl_json_kind pawl_json_kind_of(pawl_str value);
+/* Has it more than so many levels? {} has one. */
+int pawl_json_is_deeper(pawl_str value, int most);
 /* The value of a plain-ASCII key of an object; 0 when absent. */
 int pawl_json_get(pawl_str object, const char *key, pawl_str *value);
 /* The unescaped text of a string value (quotes included) appended to out. */

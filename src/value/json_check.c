@@ -91,11 +91,18 @@ out:
   return rc;
 }
 
-pawl_code pawl_json_check(pawl_str text, pawl_json_kind *kind,
-                          pawl_error *err) {
+pawl_code pawl_json_check_depth(pawl_str text, int most, pawl_json_kind *kind,
+                                pawl_error *err) {
   pawl_json_reader r;
+  assert(most <= PAWL_JSON_DEPTH); /* J3 */
   pawl_json_reader_init(&r, text, NULL);
+  r.most = most;
   pawl_code rc = pawl_json_check_all(&r, kind, err);
   pawl_json_reader_deinit(&r);
   return rc;
+}
+
+pawl_code pawl_json_check(pawl_str text, pawl_json_kind *kind,
+                          pawl_error *err) {
+  return pawl_json_check_depth(text, PAWL_JSON_DEPTH, kind, err);
 }

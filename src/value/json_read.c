@@ -18,6 +18,7 @@ void pawl_json_reader_init(pawl_json_reader *r, pawl_str text,
                            const pawl_alloc *alloc) {
   memset(r, 0, sizeof *r);
   r->text = text;
+  r->most = PAWL_JSON_DEPTH;
   r->scratch.alloc = alloc;
   r->state = VALUE;
 }
@@ -134,9 +135,8 @@ static pawl_code next_word(pawl_json_reader *r, const char *word,
 
 static pawl_code next_begin(pawl_json_reader *r, pawl_json_kind kind,
                             pawl_error *err) {
-  if (r->depth == PAWL_JSON_DEPTH) {
-    pawl_fail(err, PAWL_LIMIT, "nested deeper than %d levels",
-              PAWL_JSON_DEPTH);
+  if (r->depth == r->most) {
+    pawl_fail(err, PAWL_LIMIT, "nested deeper than %d levels", r->most);
     pawl_json_locate(r->text, r->at, err);
     return PAWL_LIMIT;
   }
@@ -199,7 +199,7 @@ static pawl_code next_key(pawl_json_reader *r, const char *wanted,
 }
 
 static inline pawl_code next_end(pawl_json_reader *r) {
-  assert(r->depth > 0 && r->depth <= PAWL_JSON_DEPTH); /* J3 */
+  assert(r->depth > 0 && r->depth <= r->most); /* J3 */
   r->kind = (pawl_json_kind)r->stack[--r->depth];
   r->at++;
   r->event = PAWL_JSON_END;

@@ -98,6 +98,22 @@ int pawl_json_count(pawl_str container) {
   return n;
 }
 
+int pawl_json_is_deeper(pawl_str value, int most) {
+  int depth = 0;
+  if (value.len <= 2 * (size_t)most) return 0; /* a level takes two brackets */
+  for (size_t at = 0; at < value.len; at++) {
+    const char c = value.at[at];
+    if (c == '"')
+      at = string_end(value, at + 1);
+    else if (c == '{' || c == '[')
+      depth++;
+    else if (c == '}' || c == ']')
+      depth--;
+    if (depth > most) return 1;
+  }
+  return 0;
+}
+
 pawl_json_kind pawl_json_kind_of(pawl_str value) {
   size_t at = skip_space_at(value, 0), i;
   if (at >= value.len) return PAWL_JSON_NULL;

@@ -34,6 +34,7 @@ typedef struct level {
 typedef struct encoder {
   lua_State *L;
   const char *path;
+  int most; /* levels */
   size_t begin, max_bytes;
   size_t limit; /* of out's length */
   pawl_buf *out;
@@ -371,9 +372,8 @@ static pawl_code encode_object(encoder *e, level *self, int t, int base,
 static pawl_code enter(const encoder *e, const level *self) {
   for (const level *l = self->up; l; l = l->up)
     if (l->table == self->table) return refuse(e, self->up, "a cycle", NULL);
-  if (self->depth > PAWL_JSON_DEPTH) {
-    pawl_fail(e->err, PAWL_LIMIT, "nested deeper than %d levels",
-              PAWL_JSON_DEPTH);
+  if (self->depth > e->most) {
+    pawl_fail(e->err, PAWL_LIMIT, "nested deeper than %d levels", e->most);
     return at_path(e, self->up, PAWL_LIMIT);
   }
   if (!lua_checkstack(e->L, 2 * KEPT + EXTRA)) {
@@ -444,9 +444,8 @@ static pawl_code encode_value(encoder *e, const level *up, int at) {
   return rc != PAWL_OK || has_room(e, 0) ? rc : refuse_size(e, 0);
 }
 
-pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
-                              size_t max_bytes, pawl_buf *out,
-                              pawl_error *err) {
+static pawl_code encode(lua_State *L, int idx, const char *path, int most,
+                        size_t max_bytes, pawl_buf *out, pawl_error *err) {
   encoder e;
   int top = lua_gettop(L);
 
@@ -454,6 +453,7 @@ pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
     return pawl_fail(err, PAWL_NOMEM, "no memory for the Lua stack");
   e.L = L;
   e.path = path;
+  e.most = most;
   e.begin = out->len;
   e.max_bytes = max_bytes;
   e.limit = max_bytes ? out->len + max_bytes : SIZE_MAX;
@@ -469,6 +469,18 @@ pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
     out->at[out->len] = '\0';
   }
   return rc;
+}
+
+pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
+                              size_t max_bytes, pawl_buf *out,
+                              pawl_error *err) {
+  return encode(L, idx, path, PAWL_VALUE_DEPTH, max_bytes, out, err);
+}
+
+pawl_code pawl_luajson_encode_around(lua_State *L, int idx, const char *path,
+                                     size_t max_bytes, pawl_buf *out,
+                                     pawl_error *err) {
+  return encode(L, idx, path, PAWL_JSON_DEPTH, max_bytes, out, err);
 }
 
 /* ---- decode ------------------------------------------------------------ */

@@ -10,7 +10,7 @@
  *          stands there ("a function cannot be stored"): functions, userdata,
  *          threads, cycles, NaN, infinities, holes, mixed or non-string keys,
  *          invalid UTF-8. PAWL_LIMIT when the text would pass max_bytes
- *          (`where` is the root) or is nested deeper than PAWL_JSON_DEPTH.
+ *          (`where` is the root) or is nested deeper than PAWL_VALUE_DEPTH.
  *          decode: those of json.h, `where` = "line:column".
  * Raises   Lua's own memory errors only: call inside a protected call, with
  *          the buffer owned outside of it. Uses raw access: no metamethod of
@@ -30,6 +30,11 @@
 pawl_code pawl_luajson_encode(lua_State *L, int idx, const char *path,
                               size_t max_bytes, pawl_buf *out,
                               pawl_error *err);
+/* The same of what has values in it, as options and answers have: as deep as
+ * it can be read again. */
+pawl_code pawl_luajson_encode_around(lua_State *L, int idx, const char *path,
+                                     size_t max_bytes, pawl_buf *out,
+                                     pawl_error *err);
 /* Pushes the value. The text is checked while it is read, duplicate keys
  * included. */
 pawl_code pawl_luajson_decode(lua_State *L, pawl_str text, pawl_error *err);

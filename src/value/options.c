@@ -317,6 +317,19 @@ static pawl_code check_raw(const reading *r, const pawl_option *row,
   return rc;
 }
 
+/* J5: what is kept as it is; what stands around it may be deeper. */
+static pawl_code take_json(const pawl_option *row, pawl_str value,
+                           pawl_str *out, pawl_error *err) {
+  if (pawl_json_is_deeper(value, PAWL_VALUE_DEPTH)) {
+    pawl_fail(err, PAWL_LIMIT, "nested deeper than %d levels",
+              PAWL_VALUE_DEPTH);
+    pawl_error_where(err, "%s", row->name);
+    return PAWL_LIMIT;
+  }
+  *out = value;
+  return PAWL_OK;
+}
+
 /* Shapes that more than JSON decides, then the others. */
 static pawl_code take_value(const reading *r, const pawl_option *row,
                             pawl_str value, pawl_error *err) {
@@ -324,10 +337,8 @@ static pawl_code take_value(const reading *r, const pawl_option *row,
 
   if (!has_shape(row, value)) return wrong(r, row, value, err);
   if (row->raw) MUST(check_raw(r, row, value, err));
-  if (row->raw || row->shape >= PAWL_OPTION_OBJECT) {
-    *(pawl_str *)out = value;
-    return PAWL_OK;
-  }
+  if (row->raw || row->shape >= PAWL_OPTION_OBJECT)
+    return take_json(row, value, out, err);
   switch (row->shape) {
     case PAWL_OPTION_TEXT:
       return take_text(r, row, value, err);

@@ -248,10 +248,10 @@ static pawl_code check_lines(const pawl_id *id, const pawl_buf *out,
   while (rest.len) {
     const char *end = memchr(rest.at, '\n', rest.len);
     const pawl_str line = {rest.at, (size_t)(end - rest.at)};
-    const pawl_code rc = pawl_json_check(line, NULL, &why);
+    const pawl_code rc =
+        pawl_json_check_depth(line, PAWL_RECORD_DEPTH, NULL, &why);
     if (rc == PAWL_NOMEM) return pawl_fail_memory(err);
-    /* what is nested to the limit is nested deeper in a line */
-    if (rc != PAWL_OK && rc != PAWL_LIMIT)
+    if (rc != PAWL_OK)
       return pawl_fail_hint(err, PAWL_CORRUPT,
                             "somebody else has written to the store, or the "
                             "disk is failing: restore it from a backup",

@@ -153,18 +153,13 @@ static pawl_code fail_word(pawl_str is, pawl_error *err) {
   return PAWL_INVALID;
 }
 
-/* JSON, and of which kind. What is nested to the limit is nested deeper in a
- * line: then its members are looked at. */
+/* JSON, and of which kind. */
 static pawl_code check_line(line *one, pawl_error *err) {
   pawl_str is;
-  pawl_code rc = pawl_json_check(one->text, NULL, err);
+  const pawl_code rc =
+      pawl_json_check_depth(one->text, PAWL_RECORD_DEPTH, NULL, err);
 
-  for (pawl_json_iter it = {0};
-       rc == PAWL_LIMIT && pawl_json_walk(one->text, &it);) {
-    rc = pawl_json_check(it.value, NULL, err);
-    if (rc == PAWL_OK) rc = PAWL_LIMIT;
-  }
-  if (rc != PAWL_OK && rc != PAWL_LIMIT) {
+  if (rc != PAWL_OK) {
     if (rc == PAWL_VALUE && err) pawl_error_where(err, "%s", "");
     return rc;
   }

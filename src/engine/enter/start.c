@@ -96,7 +96,7 @@ static pawl_code start_once(pawl_engine *e, pawl_starting *s,
 /* Is it JSON? at NULL becomes {}. */
 static pawl_code check_input(pawl_str *input, pawl_error *err) {
   if (!input->at) *input = pawl_strz("{}");
-  pawl_code rc = pawl_json_check(*input, NULL, err);
+  pawl_code rc = pawl_json_check_depth(*input, PAWL_VALUE_DEPTH, NULL, err);
   if (rc != PAWL_OK) pawl_error_prefix(err, "input");
   return rc;
 }
