@@ -71,7 +71,8 @@ static void scalars_are_what_they_say(void) {
   differs("\"string\"", "7", "in", "in: expected string, found 7");
   differs("\"number\"", "\"7\"", "in", "in: expected number, found \"7\"");
   differs("\"boolean\"", "null", "in", "in: expected boolean, found null");
-  differs("\"string\"", "[1]", "in", "in: expected string, found an array");
+  differs("\"string\"", "[1]", "in",
+          "in: expected string, found an array of 1");
   fits("\"string | integer > 3\"", "4");
   fits("\"string | integer > 3\"", "\"\"");
   differs("\"string | integer > 3\"", "3", "in",
@@ -98,7 +99,36 @@ static void bounds_are_kept(void) {
           "in: expected string 1..2, found \"abc\"");
   fits("\"array ..1\"", "[1]");
   differs("\"array ..1\"", "[1,2]", "in",
-          "in: expected array ..1, found an array");
+          "in: expected array ..1, found an array of 2");
+  differs("\"object ..1\"", "{\"a\":1,\"b\":2}", "in",
+          "in: expected object ..1, found an object of 2");
+  differs("\"string ..1\"",
+          "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"",
+          "in", "in: expected string ..1, found a string of 60 bytes");
+}
+
+static void bounds_can_be_met(void) {
+  static const char *const none[] = {
+      "\"integer 5..1\"",         "\"number 5..1\"",
+      "\"number > 1 < 1\"",       "\"number >= 1 < 1\"",
+      "\"integer > 4 < 5\"",      "\"string < 0\"",
+      "\"array ..-1\"",           "\"string[] 2..1\"",
+      "\"integer[] < 0\"",        "\"any | integer 2..1\"",
+      "\"integer > 0 < 9 >= 10\""};
+  static const char *const some[] = {
+      "\"integer 1..1\"",
+      "\"number > 4 < 5\"",
+      "\"integer ..-1\"",
+      "\"string ..0\"",
+      "\"integer > 4 < 6\"",
+      "\"integer > -9223372036854775808 < 9223372036854775807\""};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+    CHECK_INT(pawl_types_check(pawl_strz(none[i]), "in", &err),
+              PAWL_DEFINITION);
+    CHECK(strstr(err.message, "has bounds that leave nothing between them"));
+  }
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+    CHECK_INT(pawl_types_check(pawl_strz(some[i]), "in", &err), PAWL_OK);
 }
 
 static void sets_have_texts_and_numbers(void) {
@@ -136,11 +166,11 @@ static void lists_have_members(void) {
   differs("[{\"a\":\"string\"}]", "[{\"a\":\"x\"},{\"a\":2}]", "in[2].a",
           "in[2].a: expected string, found 2");
   differs("[\"any\"]", "{\"a\":1}", "in",
-          "in: expected an array, found an object");
+          "in: expected an array, found an object of 1");
   fits("\"string[]\"", "[\"a\",\"b\"]");
   fits("\"string[] 1..2\"", "[\"a\"]");
   differs("\"string[]\"", "[\"a\",1]", "in",
-          "in: expected string[], found an array");
+          "in: expected string[], found an array of 2");
   fits("\"table\"", "[]");
   fits("\"table\"", "{\"a\":1}");
 }
@@ -191,6 +221,7 @@ int main(void) {
   words_are_checked();
   scalars_are_what_they_say();
   bounds_are_kept();
+  bounds_can_be_met();
   sets_have_texts_and_numbers();
   members_have_names();
   lists_have_members();

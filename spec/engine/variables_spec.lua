@@ -109,6 +109,10 @@ kit.describe("declared variables", function(backend)
     local engine = backend.fresh()
     kit.refused("definition", 'variables%.total: .*"nmber"', '"number"',
       engine:load(typed(function() end, { types = { total = "nmber" } })))
+    kit.refused("definition",
+      'variables%.total: "integer 5%.%.1" has bounds that leave nothing', nil,
+      engine:load(typed(function() end,
+        { types = { total = "integer 5..1" } })))
     kit.refused("definition", "`variables` does not name them",
       'variables = { total = "number" }',
       engine:load(typed(function() end, { types = "object" })))

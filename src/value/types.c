@@ -139,6 +139,41 @@ static int read_bounds(piece *p, pawl_str s) {
   return 1;
 }
 
+static int compare(pawl_str a, pawl_str b) {
+  int64_t i, k;
+  double x = 0, y = 0;
+  if (pawl_json_int(a, &i) && pawl_json_int(b, &k)) return (i > k) - (i < k);
+  (void)pawl_json_number(a, &x);
+  (void)pawl_json_number(b, &y);
+  return (x > y) - (x < y);
+}
+
+/* Is there nothing from `low` up to `high`? */
+static int excludes(const bound *low, const bound *high, int is_whole) {
+  const int is = compare(low->number, high->number);
+  int64_t from, to;
+  if (is >= 0) return is > 0 || low->is_open || high->is_open;
+  return is_whole && low->is_open && high->is_open &&
+         pawl_json_int(low->number, &from) &&
+         pawl_json_int(high->number, &to) && from + 1 == to;
+}
+
+/* Is there anything within all bounds? Less than none there cannot be. */
+static int can_be_met(const piece *p) {
+  const bound none = {-1, 0, pawl_strz("0")};
+  const int is_number = p->what == OF_NUMBER && !p->is_list;
+  const int is_size = !is_number && (p->what != OF_INTEGER || p->is_list);
+  for (int i = 0; i < p->nbounds; i++) {
+    const bound *high = &p->bounds[i];
+    if (high->way < 0) continue;
+    if (is_size && excludes(&none, high, 1)) return 0;
+    for (int k = 0; k < p->nbounds; k++)
+      if (p->bounds[k].way < 0 && excludes(&p->bounds[k], high, !is_number))
+        return 0;
+  }
+  return 1;
+}
+
 static size_t word_length(pawl_str s) {
   size_t n = 0;
   while (n < s.len && ((s.at[n] >= 'a' && s.at[n] <= 'z') ||
@@ -166,8 +201,9 @@ static const char *read_piece(pawl_str s, piece *p) {
   if (p->is_list) s = from(s, 2);
   if (s.len && !p->is_list && (p->what == OF_ANY || p->what == OF_BOOLEAN))
     return "has no bounds";
-  return read_bounds(p, s) ? NULL
-                           : "has bounds like > 0, >= 0, < 10, <= 10 or 1..10";
+  if (!read_bounds(p, s))
+    return "has bounds like > 0, >= 0, < 10, <= 10 or 1..10";
+  return can_be_met(p) ? NULL : "has bounds that leave nothing between them";
 }
 
 /* Without the quotes and the sign that it may be left out. */
@@ -248,37 +284,45 @@ pawl_code pawl_types_check(pawl_str type, const char *root, pawl_error *err) {
 
 /* ---- compared ---- */
 
+static size_t characters(pawl_str s) {
+  size_t n = 0;
+  for (size_t i = 0; i < s.len; i++)
+    n += ((unsigned char)s.at[i] & 0xC0) != 0x80;
+  return n;
+}
+
+/* A value as it is shown: what is long by how long it is. */
+static void show_found(pawl_str value, char *out, size_t size) {
+  switch (value.at ? pawl_json_kind_of(value) : PAWL_JSON_NULL) {
+    case PAWL_JSON_OBJECT:
+      snprintf(out, size, "an object of %d", pawl_json_count(value));
+      return;
+    case PAWL_JSON_ARRAY:
+      snprintf(out, size, "an array of %d", pawl_json_count(value));
+      return;
+    case PAWL_JSON_STRING:
+      if (value.len < size) break;
+      snprintf(out, size, "a string of %zu bytes", value.len - 2);
+      return;
+    default:
+      break;
+  }
+  pawl_str_copy(out, size, value.at ? value : pawl_strz("nothing"));
+}
+
 /* What was expected, and what there is; `value` at NULL: nothing. */
 static pawl_code misfit(const path *p, pawl_str type, pawl_str value) {
   char found[48];
-  const pawl_json_kind is =
-      value.at ? pawl_json_kind_of(value) : PAWL_JSON_NULL;
   const pawl_json_kind wants = pawl_json_kind_of(type);
   int ignored;
   const pawl_str want = wants == PAWL_JSON_STRING  ? body_of(type, &ignored)
                         : wants == PAWL_JSON_ARRAY ? pawl_strz("an array")
                                                    : pawl_strz("an object");
-  if (!value.at)
-    pawl_copy_text(found, sizeof found, "nothing");
-  else if (is == PAWL_JSON_OBJECT)
-    pawl_copy_text(found, sizeof found, "an object");
-  else if (is == PAWL_JSON_ARRAY)
-    pawl_copy_text(found, sizeof found, "an array");
-  else
-    pawl_str_copy(found, sizeof found, value);
+  show_found(value, found, sizeof found);
   pawl_fail(p->err, PAWL_VALUE, "%s: expected %.*s, found %s", p->text,
             (int)want.len, want.at, found);
   pawl_error_where(p->err, "%s", p->text);
   return PAWL_VALUE;
-}
-
-static int compare(pawl_str a, pawl_str b) {
-  int64_t i, k;
-  double x = 0, y = 0;
-  if (pawl_json_int(a, &i) && pawl_json_int(b, &k)) return (i > k) - (i < k);
-  (void)pawl_json_number(a, &x);
-  (void)pawl_json_number(b, &y);
-  return (x > y) - (x < y);
 }
 
 static int is_within(const piece *p, pawl_str number) {
@@ -303,13 +347,6 @@ static pawl_str plain(pawl_str quoted, pawl_buf *scratch) {
   pawl_buf_clear(scratch);
   pawl_json_unquote(quoted, scratch);
   return pawl_buf_str(scratch);
-}
-
-static size_t characters(pawl_str s) {
-  size_t n = 0;
-  for (size_t i = 0; i < s.len; i++)
-    n += ((unsigned char)s.at[i] & 0xC0) != 0x80;
-  return n;
 }
 
 static int is_listed(const piece *p, pawl_str value) {
