@@ -71,7 +71,8 @@ function duration.parse(value)
     us, problem = from_text(value)
     value = "'" .. value .. "'"
   else
-    return nil, ("a duration cannot be a %s"):format(type(value)), HINT
+    local what = value == nil and "nil" or "a " .. type(value)
+    return nil, "a duration cannot be " .. what, HINT
   end
   if us then return us end
   return nil, ("%s %s"):format(value, problem), HINT

@@ -147,7 +147,7 @@ static void durations_are_read_as_they_are_written(engine *e) {
   CHECK_INT(e->result.lasts_us, 5 * PAWL_SECOND);
   CHECK_INT(call(e, "t", PAWL_HANDLER_AFTER, "{}"), PAWL_VALUE);
   CHECK_TEXT(e->err.message,
-             "`after` returned no duration: a duration cannot be a nil");
+             "`after` returned no duration: a duration cannot be nil");
   e->call.node = "a";
   e->call.handler = PAWL_HANDLER_RUN;
   e->call.input = pawl_strz("{}");

@@ -151,6 +151,23 @@ kit.describe("a boundary timer", function(backend)
       err.message, 1, true)
   end)
 
+  it("is told by its own name where that also says when it is first due",
+    function()
+      local engine, _, id = begun(backend, asking { on_timer = {
+        every = function(ctx) ctx.vars.n = 1 return 5 end, run = noop } })
+      assert.matches('`every` of node "ask.on_timer" changed ctx.vars',
+        assert(engine:get(id)).error.message, 1, true)
+      engine, _, id = begun(backend, asking { on_timer = {
+        after = function() return {} end, every = function() end,
+        run = noop } })
+      assert.matches("`after` returned no duration: a duration cannot be a",
+        assert(engine:get(id)).error.message, 1, true)
+      engine, _, id = begun(backend, asking { on_timer = {
+        every = function() end, run = noop } })
+      assert.matches("`every` returned no duration: a duration cannot be nil",
+        assert(engine:get(id)).error.message, 1, true)
+    end)
+
   it("goes on reminding though that fails, where `on_error` is false",
     function()
       local asked = 0

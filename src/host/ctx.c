@@ -352,10 +352,10 @@ static pawl_code accept_kept(pawl_run *run, lua_State *L, const kept *k) {
     *k->changed = 0;
     return rc;
   }
-  rc = pawl_fail_hint(
-      err, PAWL_VALUE, "only a step may: move it to the `run` of one",
-      "`%s` of node \"%s\" changed ctx.%s",
-      pawl_handler_name(run->call->handler), run->call->node, k->path);
+  rc = pawl_fail_hint(err, PAWL_VALUE,
+                      "only a step may: move it to the `run` of one",
+                      "`%s` of node \"%s\" changed ctx.%s", run->says,
+                      run->call->node, k->path);
   pawl_error_where(err, "%s", k->path);
   return rc;
 }

@@ -183,9 +183,9 @@ void pawl_ctx_push_decoded(lua_State *L, pawl_str text) {
 void pawl_ctx_check_acts(lua_State *L, const pawl_run *run, const char *what,
                          const char *hint) {
   if (pawl_handler_is_pure(run->call->handler))
-    pawl_ctx_raise_text(
-        L, PAWL_MISUSE, hint, "`%s` of node \"%s\" called ctx.%s",
-        pawl_handler_name(run->call->handler), run->call->node, what);
+    pawl_ctx_raise_text(L, PAWL_MISUSE, hint,
+                        "`%s` of node \"%s\" called ctx.%s", run->says,
+                        run->call->node, what);
 }
 
 /* It holds the ctx, not the run: when the handler has ended the ctx says so,

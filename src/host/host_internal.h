@@ -64,6 +64,7 @@ struct pawl_run {
   const pawl_call *call; /* the caller's; &own once it has waited */
   pawl_said *result;     /* the caller's; &kept while it waits */
   pawl_catch caught;
+  const char *says; /* the option that the handler is given by */
   pawl_ctx *ctx;
   lua_State *co;              /* NULL: to be made */
   pawl_run *next, *next_idle; /* all of the host's; those that are free */

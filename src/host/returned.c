@@ -10,8 +10,7 @@ static pawl_code bad_return(pawl_run *run, lua_State *L, int idx,
                             const char *what, const char *hint) {
   pawl_error *err = run->caught.err;
   pawl_fail_hint(err, PAWL_VALUE, hint, "`%s` returned a %s as its %s",
-                 pawl_handler_name(run->call->handler), luaL_typename(L, idx),
-                 what);
+                 run->says, luaL_typename(L, idx), what);
   pawl_error_where(err, "%s", what);
   return PAWL_VALUE;
 }
@@ -164,8 +163,8 @@ static pawl_code take_duration(pawl_run *run, lua_State *L, int idx) {
     return check_lasts(run, err);
   }
   pawl_fail_hint(err, PAWL_VALUE, lua_tostring(L, -1),
-                 "`%s` returned no duration: %s",
-                 pawl_handler_name(run->call->handler), lua_tostring(L, -2));
+                 "`%s` returned no duration: %s", run->says,
+                 lua_tostring(L, -2));
   pawl_error_where(err, "duration");
   return PAWL_VALUE;
 }

@@ -28,6 +28,17 @@ static int is_callable(lua_State *L) {
   return 1;
 }
 
+/* Is the function on top, which says when something is first due, the one by
+ * which that comes again: was only `every` given? At the index below it are all
+ * of the node's. */
+static int is_every(lua_State *L) {
+  lua_pushstring(L, pawl_handler_name(PAWL_HANDLER_EVERY));
+  lua_rawget(L, -3);
+  const int is = lua_rawequal(L, -1, -2);
+  lua_pop(L, 1);
+  return is;
+}
+
 /* Pushes the function; 0: there is none, and what is pushed does not count. */
 static int push_handler(pawl_run *run, lua_State *L) {
   const pawl_call *call = run->call;
@@ -39,8 +50,11 @@ static int push_handler(pawl_run *run, lua_State *L) {
   lua_pushstring(L, call->node);
   lua_rawget(L, -2);
   if (!lua_istable(L, -1)) return 0;
-  lua_pushstring(L, pawl_handler_name(call->handler));
+  run->says = pawl_handler_name(call->handler);
+  lua_pushstring(L, run->says);
   lua_rawget(L, -2);
+  if (call->handler == PAWL_HANDLER_AFTER && is_every(L))
+    run->says = pawl_handler_name(PAWL_HANDLER_EVERY);
   return is_callable(L);
 }
 
