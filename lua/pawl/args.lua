@@ -107,12 +107,18 @@ local RULES = {
   texts = { some_names, wants = "a string or a list of strings" },
   choices = { names, wants = "a string or a list of strings" },
 }
+local LONGER_THAN_NONE = { function(value)
+  local us = option.check.duration(value)
+  return us and us > 0 and us or nil
+end, wants = 'seconds or words like "30s", longer than 0' }
 local COMMITS = { commits, wants = "an integer, 0 or more" }
 
 local function rule_of(row)
   if row.shape == "int" then
     return row.low > 0 and { "positive" } or row.low == 0 and COMMITS
       or { "integer" }
+  elseif row.shape == "span" and row.low > 0 then
+    return LONGER_THAN_NONE
   elseif row.shape == "text" and row.names then
     return option.choice(row.name, table.unpack(row.names))
   end

@@ -44,6 +44,17 @@ describe("pawl break", function()
       here:pawl("explain", id).out:gsub("%s+", " "), 1, true)
   end)
 
+  it("is told by its own options when its time is none", function()
+    for _, words in ipairs { { "break", "shop.order", "ship" },
+      { "step", id } } do
+      words[#words + 1] = "--for"
+      words[#words + 1] = "0s"
+      local ran = here:pawl(table.unpack(words))
+      assert.equal(2, ran.code)
+      assert.matches("--for must be longer than 0, got '0s'", ran.err, 1, true)
+    end
+  end)
+
   it("steps, and goes on", function()
     local ran = here:pawl("step", id)
     assert.equal("stepped " .. id .. "\n", ran.out)

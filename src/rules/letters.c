@@ -726,13 +726,34 @@ static void go_on(pawl_decision *d, const pawl_letter *l) {
   }
 }
 
+/* Those of which one is to be named. */
+static void refuse_several(pawl_decision *d, const pawl_letter *l) {
+  pawl_buf why = {.alloc = d->alloc};
+  const char *before = "several tokens stand at breakpoints: ";
+
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    if (!stands(d, k, l, 0)) continue;
+    pawl_buf_addf(&why, "%s\"%s\" (token %" PRId32 ")", before,
+                  pawl_tok(d, k)->node, pawl_tok(d, k)->no);
+    before = ", ";
+  }
+  pawl_buf_addz(&why, "; say which `node`, or `token`");
+  if (why.failed)
+    d->plan.failed = 1;
+  else
+    refuse(d, l, why.at);
+  pawl_buf_deinit(&why);
+}
+
 static void step(pawl_decision *d, const pawl_letter *l) {
   const int n = count_standing(d, l, 0);
 
-  if (n != 1) {
-    refuse(d, l,
-           n ? "several tokens stand at breakpoints: say which"
-             : "it does not stand at a breakpoint");
+  if (n > 1) {
+    refuse_several(d, l);
+    return;
+  }
+  if (!n) {
+    refuse(d, l, "it does not stand at a breakpoint");
     return;
   }
   pawl_record *r = record(d, l, "stepped");

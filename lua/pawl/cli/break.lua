@@ -62,7 +62,7 @@ return {
     { long = "when", arg = "EXPR",
       help = "only if this is true: Lua, over vars, input, key and attempt. "
         .. "Where it fails a token halts, and says so" },
-    { long = "for", arg = "SPAN", type = "duration",
+    { long = "for", arg = "SPAN", type = "duration", above_zero = true,
       help = "for so long; default: 1h" },
     { long = "workflow-version", arg = "N", type = "count", key = "version",
       help = "whose graph has the node; default: the newest" },

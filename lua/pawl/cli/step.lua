@@ -11,7 +11,7 @@ return {
   options = act.with_change {
     { long = "node", arg = "NODE", help = "the one that has halted there" },
     { long = "token", arg = "N", type = "count", help = "this one" },
-    { long = "for", arg = "SPAN", type = "duration",
+    { long = "for", arg = "SPAN", type = "duration", above_zero = true,
       help = "it halts at the next for so long; default: 1h" },
   },
   examples = {

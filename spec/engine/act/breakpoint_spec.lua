@@ -49,9 +49,12 @@ kit.describe("a breakpoint", function(backend)
       when = "vars.total >" })
     refused("invalid", "", { workflow = "t.chain", node = "a",
       when = "os.exit(1) end" })
-    assert.has_error(function()
-      engine.breakpoints:set { workflow = "t.chain", node = "a", lasts = -1 }
-    end)
+    for _, lasts in ipairs { -1, 0, "0s" } do
+      assert.error_matches(function()
+        engine.breakpoints:set { workflow = "t.chain", node = "a",
+          lasts = lasts }
+      end, "option 'lasts' must be seconds or words like \"30s\"", 1, true)
+    end
     assert.same({}, assert(engine.breakpoints:list()))
     local id = halts.begun(engine)
     kit.refused("already_finished", "", nil, engine:continue(id))

@@ -1265,7 +1265,6 @@ kit.describe("a signal's errors", function(backend)
       { { name = "a", id = "" }, "invalid", "`id`.*1 to 255" },
       { { name = "a", id = ("x"):rep(256) }, "invalid", "`id`" },
       { { name = "a", source = "\0" }, "invalid", "`source`" },
-      { { name = "a", ttl = 0 }, "invalid", "`ttl_us`" },
       { { name = "a", instance = "xyz" }, "invalid", "xyz" },
       { { name = "a", data = { f = print } }, "value", "function" },
       { { name = "a", data = ("x"):rep(1 << 20) }, "limit", "limit" },
@@ -1287,6 +1286,9 @@ kit.describe("a signal's errors", function(backend)
     assert.error_matches(function()
       engine:signal { name = "a", key = {} }
     end, "'key'")
+    assert.error_matches(function()
+      engine:signal { name = "a", ttl = 0 }
+    end, "'ttl' must be .*longer than 0, got 0")
     assert.error_matches(function()
       engine:signal { name = "a", start = {} }
     end, "'workflow'")
