@@ -180,7 +180,8 @@ kit.describe("ctx.error", function(backend)
     flow:task("sign", { title = "Sign", next = { yes = "z", failed = "buy" } })
     flow:call("buy", { workflow = "t.child", next = { completed = "z",
       failed = "look" }, input = function(ctx)
-        first = { ctx.error.code, ctx.error.message, ctx.error.node }
+        first = { ctx.error.code, ctx.error.message, ctx.error.node,
+          ctx.error.attempt, ctx.error.details }
       end })
     flow:step("look", { next = "bad", run = seen })
     flow:finish("bad", { status = "failed" })
@@ -191,12 +192,14 @@ kit.describe("ctx.error", function(backend)
     assert(engine:run())
     local task = engine.tasks:list { instance = id }[1]
     assert(engine.tasks:fail(task.id, { error = { code = "no_parcel",
-      message = "lost" }, by = "ann" }))
+      message = "lost", details = { by = { "rail" } } }, by = "ann" }))
     assert(engine:run())
-    assert.same({ "no_parcel", "lost", "sign" }, first)
+    assert.same({ "no_parcel", "lost", "sign", 1, { by = { "rail" } } }, first)
+    assert.same({ by = { "rail" } }, assert(engine:history(id,
+      { type = "failed" }))[1].error.details)
     local got = assert(engine:get(id))
-    assert.same({ "no_stock", "buy" },
-      { got.variables.seen.code, got.variables.seen.node })
+    assert.same({ "no_stock", "buy", 1 }, { got.variables.seen.code,
+      got.variables.seen.node, got.variables.seen.attempt })
     assert.equal("no_stock", got.error.code)
     assert.matches("none left", got.error.message)
   end)

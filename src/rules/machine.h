@@ -196,6 +196,9 @@ void pawl_leave_by(pawl_decision *d, int k, int to, int record);
 /* The same from a node that has failed like this, for one that deals with it;
  * d->result may have details. */
 void pawl_leave_caught(pawl_decision *d, int k, int to, const pawl_error *err);
+/* The same by the way that is drawn for it: what it waited for has failed, as
+ * this attempt of its node. */
+void pawl_leave_failed(pawl_decision *d, int k, int to, const pawl_error *err);
 /* The token stops waiting where it stands, and nothing else. */
 void pawl_stop_waiting(pawl_decision *d, int k, const char *task_status);
 

@@ -159,3 +159,9 @@ void pawl_leave_caught(pawl_decision *d, int k, int to,
   leave(d, k, to, d->plan.nrecords - 1, pawl_buf_str(&error));
   pawl_buf_deinit(&error);
 }
+
+void pawl_leave_failed(pawl_decision *d, int k, int to,
+                       const pawl_error *err) {
+  pawl_tok(d, k)->attempt++;
+  pawl_leave_caught(d, k, to, err);
+}

@@ -843,8 +843,8 @@ function Transaction:query(sql, ...) end
 ---@field take? string  the transition
 
 ---@class pawl.TaskFailure: pawl.TaskActor
----@field error? string|{ code?: string, message?: string }  why: a message, or
----                        code and message, as handlers raise them
+---@field error? string|{ code?: string, message?: string, details?: any }  why:
+---                        a message, or an error as handlers raise them
 
 ---@class pawl.TaskReassignment
 ---@field by string  who does it: for the history

@@ -761,6 +761,13 @@ kit.describe("a task that fails", function(backend)
     assert.matches("has 65 bytes", err.message)
     refused("limit", engine.tasks:fail(id, { by = "ann",
       error = ("m"):rep(16384) }))
+    for _, wrong in ipairs {
+      { { mesage = "no" }, "has no option `mesage`", "`message`" },
+      { { code = 5 }, "`code` .-must be a text" },
+      { { message = {} }, "`message` .-must be a text" } } do
+      kit.refused("invalid", wrong[2], wrong[3], engine.tasks:fail(id,
+        { by = "ann", error = wrong[1] }))
+    end
     local task = assert(engine.tasks:fail(id, { by = "ann",
       error = { code = "no_access", message = "the door is locked" } }))
     assert.equal("failed", task.status)

@@ -167,6 +167,27 @@ out:
   return rc;
 }
 
+/* What a person says, as a handler raises it. */
+typedef struct told {
+  uint64_t given;
+  pawl_str code, message, details;
+} told;
+
+static const pawl_option told_rows[] = {
+    {"code", PAWL_OPTION_TEXT, .at = offsetof(told, code), .raw = 1},
+    {"message", PAWL_OPTION_TEXT, .at = offsetof(told, message), .raw = 1},
+    {"details", PAWL_OPTION_ANY, .at = offsetof(told, details)}};
+static const pawl_options told_options = {.what = "the error of a task",
+                                          PAWL_OPTION_ROWS(told_rows)};
+
+static pawl_code check_told(const pawl_alloc *alloc, pawl_str value,
+                            pawl_error *err) {
+  told it = {0};
+
+  MUST(pawl_options_take(&told_options, value, &it, err));
+  return check_code(alloc, value, err);
+}
+
 /* {"code":...,"message":...}; text alone is the message. */
 static pawl_code read_error(pawl_str value, change *c, pawl_error *err) {
   pawl_json_kind kind = pawl_json_kind_of(value);
@@ -177,7 +198,7 @@ static pawl_code read_error(pawl_str value, change *c, pawl_error *err) {
     pawl_buf_addc(&c->error, '}');
   } else if (kind == PAWL_JSON_OBJECT) {
     pawl_buf_adds(&c->error, value);
-    return check_code(c->error.alloc, value, err);
+    return check_told(c->error.alloc, value, err);
   } else {
     return pawl_fail(err, PAWL_INVALID,
                      "`error` is text, or has a code and a message");

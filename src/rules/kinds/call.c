@@ -101,7 +101,7 @@ static void call_done(pawl_decision *d, int k, const pawl_node *node,
   if (is_done)
     pawl_leave(d, k, to);
   else
-    pawl_leave_caught(d, k, to, &err);
+    pawl_leave_failed(d, k, to, &err);
 }
 
 static int same_child(const pawl_token *t, pawl_str data) {

@@ -160,10 +160,12 @@ static void clear_task(pawl_token *t) {
 /* What a person says of why it could not be done. */
 static void read_failure(pawl_decision *d, pawl_str data, pawl_error *why) {
   pawl_buf text = {.alloc = d->alloc};
-  pawl_str error = {0};
+  pawl_str error = {0}, details;
 
   pawl_fail(why, PAWL_SCRIPT, "the task failed");
   (void)pawl_json_get(data, "error", &error);
+  if (pawl_json_get(error, "details", &details))
+    pawl_buf_adds(&d->result->details, details);
   if (pawl_json_get_text(error, "message", &text))
     pawl_failure_keep(&d->result->message, why->message, sizeof why->message,
                       pawl_buf_str(&text));
@@ -199,7 +201,7 @@ static void task_failed(pawl_decision *d, int k, const pawl_node *node,
   pawl_plan_error(&r->error, &why, d->result);
   if (to < 0) return;
   clear_task(pawl_tok(d, k));
-  pawl_leave_caught(d, k, to, &why);
+  pawl_leave_failed(d, k, to, &why);
 }
 
 /* Completing it raises an event. */
