@@ -812,9 +812,8 @@ local function why_not(outcome)
     message = ("instance %s does not say why"):format(outcome.id) }
   if outcome.status == "cancelled" then
     local said = outcome.cancellation or {}
-    err = { code = "cancelled", message = ("instance %s was cancelled%s%s")
-      :format(outcome.id, said.by and " by " .. said.by or "",
-      said.reason and ": " .. said.reason or "") }
+    err = { code = "cancelled", message = ("instance %s was cancelled%s")
+      :format(outcome.id, words.who_why(said.by, said.reason)) }
   end
   err.instance = outcome.id
   return as_error(err)

@@ -54,6 +54,21 @@ describe("pawl ask", function()
     assert.equal("no_item", told.error.code)
   end)
 
+  it("says once that it was refused, where that is all", function()
+    local here = command.folder()
+    here:write("no.lua", [[
+      local pawl = require "pawl"
+      local flow = pawl.workflow { code = "no.to.all" }
+      flow:wait("w", { event = "try" })
+      flow:step("s", { run = function(ctx) ctx.answer(nil, "sold out") end })
+      flow:finish "z"
+      return flow]])
+    here:start("worker", "no.lua")
+    local id = here:pawl("start", "no.to.all").out:match "%S+"
+    local ran = here:pawl("ask", id, "try")
+    assert.equal("pawl: refused: sold out\n", ran.err)
+  end)
+
   it("tells, when its time is over, how to have the answer", function()
     local here, id = folder()
     local ran = here:pawl("ask", id, "cart.add", "-d", "1", "--timeout",

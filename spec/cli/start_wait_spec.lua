@@ -55,6 +55,28 @@ describe("pawl start --wait", function()
     assert.equal("no_price", told.error.code)
   end)
 
+  it("says once that it was cancelled, and no reason where none is given",
+    function()
+      local here = command.folder()
+      for reason, said in pairs { [""] = "was cancelled by ann\n",
+        why = "was cancelled by ann: why\n" } do
+        local one = here:start("start", "price.ask", "--wait")
+        local id
+        assert(process.poll(20, function()
+          id = one:errors():match "%x+%-%x+%-%x+%-%x+%-%x+"
+          return id
+        end))
+        assert.equal(0, here:pawl("cancel", id, "--by", "ann", "--reason",
+          reason).code)
+        assert.equal(1, one:wait(20))
+        assert.matches("\npawl: cancelled: instance " .. id .. " " .. said,
+          one:errors(), 1, true)
+        assert.matches(reason == "" and "by ann\n" or "by ann: why\n",
+          here:pawl("list", "--status", "cancelled").out)
+        assert.equal(0, here:pawl("purge", id, "--force").code)
+      end
+    end)
+
   it("gives up when its time is over, and waits for the same again",
     function()
       local here = command.folder()
@@ -64,7 +86,17 @@ describe("pawl start --wait", function()
       local ran = here:pawl("start", "price.ask", "-i", '{"item":7}', "--key",
         "k", "--wait", "--timeout", "0.1")
       assert.equal(1, ran.code)
-      assert.matches("has not ended in time", ran.err)
+      assert.equal("", ran.out)
+      assert.matches("\n%x[%x-]+\npawl: timeout: instance %S+ has not ended in "
+        .. "time\n hint: it goes on: pawl show ", ran.err)
+      local told
+      words[#words + 1] = "--timeout"
+      words[#words + 1] = "0.1"
+      told, ran = here:json(table.unpack(words))
+      assert.equal(1, ran.code)
+      assert.equal(here:json("list")[1].id, told.id)
+      assert.same({ false, "timeout" }, { told.created, told.error.code })
+      words[#words], words[#words - 1] = nil, nil
       local both = { here:start(table.unpack(words)),
         here:start(table.unpack(words)) }
       here:start("worker", "price.lua")

@@ -26,7 +26,7 @@ local function run(opts, args)
     elseif answer ~= nil then
       term.print(format.json(answer))
     else
-      term.warn("pawl: refused: " .. format.error(err))
+      term.warn("pawl: " .. format.under("refused", err))
     end
     return answer == nil and 1 or 0
   end)

@@ -87,6 +87,12 @@ function format.error(err)
   return term.clean(where) .. ": " .. message
 end
 
+--- The same behind a word of its own, which is not said twice.
+function format.under(word, err)
+  local said, front = format.error(err), word .. ": "
+  return said:sub(1, #front) == front and said or front .. said
+end
+
 --- "price=9.9, note removed": what was done to the variables.
 ---@param changes? { set?: table, unset?: string[] }
 function format.changes(changes)

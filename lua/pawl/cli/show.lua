@@ -9,6 +9,7 @@ local store = require "pawl.cli.store"
 local table_of = require "pawl.cli.table"
 local term = require "pawl.cli.term"
 local watch = require "pawl.cli.watch"
+local words = require "pawl.words"
 
 local most_interventions = 5 -- shown; `pawl history` has all
 local page_size, most_pages = 20, 5 -- of the audit, looked through for them
@@ -121,18 +122,16 @@ end
 --- "2026-11-21 07:38:00 by ann: a test", or that it is to be.
 local function show_deleted(deleted, now)
   if not deleted then return end
-  line("deleted", ("%s%s%s%s"):format(
+  line("deleted", ("%s%s%s"):format(
     deleted.at and format.when(deleted.at, now) or "when it has ended",
-    deleted.by and " by " .. deleted.by or "",
-    deleted.reason and ": " .. deleted.reason or "",
+    words.who_why(deleted.by, deleted.reason),
     deleted.purge_at and " (half purged: parts of it are gone)" or ""))
 end
 
 local function show_since(name, since, now)
   if not since then return end
   line(name, ("since %s%s%s"):format(format.when(since.at, now),
-    since.by and ", by " .. since.by or "",
-    since.reason and ": " .. since.reason or ""))
+    since.by and "," or "", words.who_why(since.by, since.reason)))
 end
 
 -- What has a place of its own below, or is said by another.

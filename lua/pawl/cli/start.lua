@@ -208,7 +208,7 @@ local function show_outcome(opts, id, created, outcome, err)
   end
   if outcome.status == "completed" then return 0 end
   if not opts.json then
-    term.warn(("pawl: %s: %s"):format(outcome.status, format.error(err)))
+    term.warn("pawl: " .. format.under(outcome.status, err))
     store.hint(opts, "pawl show " .. id .. store.flags(opts))
   end
   return 1
@@ -221,8 +221,10 @@ local function wait_for(engine, opts, id, created)
   if outcome then return show_outcome(opts, id, created, outcome, err) end
   store.end_if_stopped(("stopped waiting; instance %s goes on"):format(id))
   if err.code == "timeout" then
-    store.hint(opts, "it goes on: pawl show " .. id .. store.flags(opts))
-    err.hint = nil
+    if opts.json then
+      term.print(format.json { id = id, created = created, error = err })
+    end
+    err.hint = "it goes on: pawl show " .. id .. store.flags(opts)
   end
   error(err, 0)
 end

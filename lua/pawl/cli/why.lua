@@ -2,8 +2,8 @@
 --- for: `pawl explain` has the sentences.
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
-
 local term = require "pawl.cli.term"
+local words = require "pawl.words"
 
 local why = {}
 
@@ -17,6 +17,9 @@ local function headline(err)
     message = tostring(err.message or ""):match "[^\r\n]+" }
   return text and term.brief(text)
 end
+
+--- A reason, unless it is empty.
+local function given(reason) return reason ~= "" and reason or nil end
 
 local function span(data, text)
   local at, now = core.time_parse(text), core.time_parse(data.now)
@@ -77,7 +80,7 @@ local held = {}
 
 function held.suspended(data)
   local s = data.suspended
-  return s.reason or headline(data.error)
+  return given(s.reason) or headline(data.error)
     or s.by and "suspended by " .. s.by
 end
 
@@ -97,7 +100,8 @@ function held.unseen() return "unseen: `pawl health --repair`" end
 local of_row = setmetatable({}, { __index = waits })
 
 function of_row.resume(data, w)
-  return w.reason or headline(data.error) or w.by and "suspended by " .. w.by
+  return given(w.reason) or headline(data.error)
+    or w.by and "suspended by " .. w.by
 end
 
 function of_row.workflow() return held.workflow_suspended() end
@@ -127,9 +131,7 @@ end
 function why.of(data)
   local c = data.cancellation
   if data.status == "cancelled" and c then
-    local by = c.who or c.by
-    return by and ("by %s%s"):format(by, c.reason and ": " .. c.reason or "")
-      or c.reason
+    return given(words.who_why(c.who or c.by, c.reason):gsub("^[ :]+", ""))
   end
   for _, reason in ipairs(data.blocked) do
     local text = held[reason] and held[reason](data)
@@ -151,7 +153,7 @@ function why.add(engine, rows)
       row.why = headline(row.error)
     elseif row.away then
       row.why = "carried to another store"
-        .. (row.away.reason and ": " .. row.away.reason or "")
+        .. words.who_why(nil, row.away.reason)
     elseif row.waits then
       row.why = of_row[row.waits.what]({ now = now, error = row.error },
         row.waits)
