@@ -1749,10 +1749,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  *   "resume"   shift (true: what it waits for is put off by as long as it was
  *              suspended)
  *   "retry"    one that failed or is suspended tries again; token
- *   "restart"  one that ended or is suspended goes on at the node
- *              `from`, with the
- *              variables as they were when it last came there, or before row
- *              `seq` of its history
+ *   "restart"  one that completed, failed or is suspended goes on at the node
+ *              `from`, with the variables as they were when it last came there,
+ *              or before row `seq` of its history; what was cancelled or
+ *              killed does not go on
  *   "move"     its token (`token`, if there are several; not that of a
  *              boundary) goes to the node `to`
  *   "edit"     set (an object), unset (names) of variables; if_commits: only

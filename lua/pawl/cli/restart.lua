@@ -4,10 +4,11 @@ local options = require "pawl.cli.options"
 
 return {
   name = "restart", args = "[ID...]", max = math.huge,
-  summary = "let one that ended go on at a node",
-  about = "For what failed, completed or is suspended. It goes on at the node "
-    .. "with the variables as they were when it last came there, or, with "
-    .. "--seq, before that row of its history. Nothing is undone."
+  summary = "let one that completed or failed go on at a node",
+  about = "For what completed, failed or is suspended; what was cancelled or "
+    .. "killed does not go on. It goes on at the node with the variables as "
+    .. "they were when it last came there, or, with --seq, before that row of "
+    .. "its history. Nothing is undone."
     .. "\n\n" .. act.about_many,
   options = act.with_filters {
     { long = "from", arg = "NODE", help = "where it goes on" },

@@ -1644,7 +1644,8 @@ function Engine:retry(id, options) end
 ---@field seq? integer   variables as they were before that row of history;
 ---                      default: when it last came to the node
 
---- One that ended or is suspended goes on at a node.
+--- One that completed, failed or is suspended goes on at a node. What was
+--- cancelled or killed does not.
 ---@param id string
 ---@param options pawl.RestartOptions
 ---@return true? ok

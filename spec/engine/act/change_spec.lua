@@ -238,9 +238,25 @@ kit.describe("one that failed", function(backend)
     refused("conflict", "has not ended and is not suspended", "suspend it",
       engine:restart(other, { from = "t" }))
     refused("conflict", "has not failed", "wake it", engine:retry(other))
-    assert(engine:cancel(other))
-    refused("already_finished", "cancelled", nil,
-      engine:restart(other, { from = "t" }))
+    for _, again in ipairs { engine.cancel, engine.kill } do
+      local gone = assert(engine:start "t.timer")
+      assert(engine:run())
+      assert(again(engine, gone))
+      assert(engine:run())
+      for _, verb in ipairs { "restart", "retry" } do
+        refused("already_finished", "has ended already: cancelled",
+          "cancelled or killed does not go on: start another one",
+          engine[verb](engine, gone, { from = verb == "restart" and "t"
+            or nil }))
+      end
+    end
+    local done = assert(engine:start "t.timer")
+    assert(engine:run())
+    assert(engine:wake(done))
+    assert(engine:run())
+    refused("already_finished", "has ended already: completed",
+      "restart it from a node", engine:retry(done))
+    assert(engine:restart(done, { from = "t" }))
     refused("notfound", "no instance", nil, engine:retry(kit.draw_id()))
   end)
 end)

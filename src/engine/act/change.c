@@ -351,6 +351,16 @@ static pawl_code check_stopped(const change *c, const subject *s,
   return PAWL_CONFLICT;
 }
 
+/* It has ended, and not so that it could go on. */
+static pawl_code refuse_revival(const subject *s, pawl_error *err) {
+  (void)pawl_act_ended(&s->id, s->status, err);
+  pawl_error_hint(err, s->status == PAWL_STATUS_CANCELLED
+                           ? "what was cancelled or killed does not go on: "
+                             "start another one"
+                           : "restart it from a node");
+  return PAWL_ALREADY_FINISHED;
+}
+
 /* The caller has seen it after so many commits, and means what he saw. */
 static pawl_code check_expected(const subject *s, pawl_str expected,
                                 pawl_error *err) {
@@ -527,7 +537,7 @@ static pawl_code check_status(pawl_engine *e, const change *c,
       return PAWL_OK;
     if (c->kind == RESTART && s->status == PAWL_STATUS_COMPLETED)
       return PAWL_OK;
-    if (ended) return pawl_act_ended(&s->id, s->status, err);
+    if (ended) return refuse_revival(s, err);
     refuse_status(s,
                   c->kind == RETRY ? "has not failed and is not suspended"
                                    : "has not ended and is not suspended",
