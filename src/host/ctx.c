@@ -287,9 +287,15 @@ static int ctx_tostring(lua_State *L) {
 void pawl_ctx_push(pawl_run *run, lua_State *L) {
   pawl_ctx *ctx = lua_newuserdatauv(L, sizeof *ctx, run->host->ctx_members);
   ctx->run = run;
+  ctx->is_cut = 0;
   run->ctx = ctx;
   pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CTX);
   lua_setmetatable(L, -2);
+}
+
+void pawl_ctx_cut(pawl_ctx *ctx) {
+  if (ctx) ctx->is_cut = 1;
+  pawl_ctx_end(ctx);
 }
 
 void pawl_ctx_end(pawl_ctx *ctx) {

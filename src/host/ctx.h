@@ -12,6 +12,7 @@
 
 struct pawl_ctx {
   pawl_run *run; /* NULL once the handler has ended */
+  int is_cut;    /* where it stood: what is closed then may ask for it */
 };
 
 /* ---- the members ---- */

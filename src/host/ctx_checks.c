@@ -76,8 +76,11 @@ void pawl_ctx_check_table(lua_State *L, const char *what) {
 
 pawl_run *pawl_ctx_alive(lua_State *L, const pawl_ctx *ctx) {
   if (!ctx->run)
-    pawl_ctx_raise_text(L, PAWL_MISUSE, "copy what is needed later out of ctx",
-                        "ctx was used after its handler had ended");
+    pawl_ctx_raise_text(
+        L, PAWL_MISUSE, "copy what is needed later out of ctx",
+        ctx->is_cut ? "ctx was used after its handler had been ended where it "
+                      "waited, as its to-be-closed variables are"
+                    : "ctx was used after its handler had ended");
   return ctx->run;
 }
 

@@ -309,5 +309,7 @@ pawl_code pawl_ctx_push_output(const pawl_run *run, lua_State *L);
 pawl_code pawl_ctx_take(pawl_run *run, lua_State *L, int idx);
 /* H3; NULL is accepted. */
 void pawl_ctx_end(pawl_ctx *ctx);
+/* The same where it waits. */
+void pawl_ctx_cut(pawl_ctx *ctx);
 
 #endif

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../value/object.h"
 #include "host_internal.h"
 
 /* ---- a handler ---- */
@@ -154,23 +155,43 @@ static int make_thread(lua_State *L) {
   return 0;
 }
 
-/* (run): ends a handler that yielded, closing its variables. */
+/* (run): ends a handler that yielded, closing its variables; raises what one of
+ * them did. */
 static int close_thread(lua_State *L) {
   pawl_run *run = lua_touserdata(L, 1);
   pawl_host_push_anchor(run->host, L, PAWL_ANCHOR_CLOSE);
   lua_rawgetp(L, LUA_REGISTRYINDEX, run->host);
   lua_rawgetp(L, -1, run);
   lua_remove(L, -2);
-  lua_call(L, 1, 0);
-  return 0;
+  lua_call(L, 1, 2);
+  return lua_toboolean(L, -2) ? 0 : lua_error(L);
+}
+
+/* Nobody is there any more to whom it could be raised. */
+static void tell_unclosed(const pawl_run *run, const pawl_error *err) {
+  pawl_buf fields = {.alloc = &run->host->alloc};
+  pawl_object o;
+  pawl_object_begin(&o, &fields);
+  pawl_member_textz(&o, "code",
+                    err->raised[0] ? err->raised : pawl_code_name(err->code));
+  pawl_member_textz(&o, "error", err->message);
+  if (err->where[0]) pawl_member_textz(&o, "where", err->where);
+  pawl_object_end(&o);
+  run->call->services->log(
+      run->call, PAWL_WARN,
+      "a handler was ended, and closing its variables failed",
+      fields.failed ? NULL : fields.at);
+  pawl_buf_deinit(&fields);
 }
 
 /* The thread is of no more use; its key keeps it until there is another. */
 static void end_thread(pawl_run *run) {
   pawl_host *host = run->host;
-  pawl_error spare;
-  pawl_catch ignored = {.script = PAWL_SCRIPT, .err = &spare};
-  pawl_host_protect(host, host->L, close_thread, run, 0, 0, &ignored);
+  pawl_error why;
+  pawl_catch caught = {.script = PAWL_SCRIPT, .err = &why};
+  if (pawl_host_protect(host, host->L, close_thread, run, 0, 0, &caught) !=
+      PAWL_OK)
+    tell_unclosed(run, &why);
   run->co = NULL;
 }
 
@@ -227,7 +248,7 @@ void pawl_run_abandon(pawl_run *run) {
   assert(run->waits && run->co);
   enter(host); /* what its variables do when they are closed */
   pawl_host_forget_asked(run);
-  pawl_ctx_end(run->ctx);
+  pawl_ctx_cut(run->ctx);
   end_thread(run);
   leave(host);
   give_back(run);

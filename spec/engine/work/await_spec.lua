@@ -835,6 +835,47 @@ kit.describe("a race", function(backend)
     end)
 end)
 
+kit.describe("a handler whose node is interrupted", function(backend)
+  it("is closed once that is stored, without ctx; what fails there is logged",
+    function()
+      local lines, order, met = {}, {}, {}
+      local engine = backend.fresh { log = function(level, message, fields)
+        lines[#lines + 1] = { level, message, fields }
+      end }
+      local flow = pawl.workflow { code = "t.cut", start = "a" }
+      flow:step("a", { next = "z", on_event = { event = "stop", next = "b" },
+        run = function(ctx)
+          local _ <close> = setmetatable({}, { __close = function()
+            order[#order + 1] = "closed"
+            met[1], met[2] = pcall(function() return ctx.id end)
+            error { code = "broke", message = "it broke" }
+          end })
+          ctx.await(3600)
+        end })
+      flow:step("b", { next = "z", run = function()
+        order[#order + 1] = "b"
+      end })
+      flow:finish "z"
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.cut")
+      assert(engine:tick())
+      assert(engine:signal { name = "stop", instance = id })
+      assert(engine:run())
+      assert.completed(engine, id)
+      assert.same({ "b", "closed" }, order)
+      assert.equal("misuse", met[2].code)
+      assert.matches("had been ended where it waited", met[2].message)
+      local line = lines[#lines]
+      assert.same({ "warn",
+        "a handler was ended, and closing its variables failed" },
+        { line[1], line[2] })
+      assert.equal(id, line[3].instance)
+      assert.equal("a", line[3].node)
+      assert.same({ "broke", "it broke" },
+        { line[3].fields.code, line[3].fields.error })
+    end)
+end)
+
 kit.describe("undoing", function(backend)
   it("may wait, and is not told to stop", function()
     local log = {}
