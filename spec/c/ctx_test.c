@@ -324,11 +324,11 @@ static void what_is_emitted_is_collected(engine *e) {
 }
 
 static void what_cannot_be_emitted_is_said(engine *e) {
-  fails(e, "ctx.emit()", PAWL_VALUE, "flow.lua:2",
+  fails(e, "ctx.emit()", PAWL_MISUSE, "flow.lua:2",
         "ctx.emit: the type is a nil, not text",
         "ctx.emit(\"order.placed\", payload)");
   CHECK_INT(e->result.no_retry, 1);
-  fails(e, "ctx.emit({ type = 'x' })", PAWL_VALUE, "flow.lua:2",
+  fails(e, "ctx.emit({ type = 'x' })", PAWL_MISUSE, "flow.lua:2",
         "ctx.emit: the type is a table, not text", NULL);
   fails(e, "ctx.emit('')", PAWL_VALUE, "flow.lua:2",
         "ctx.emit: the type has 0 bytes",

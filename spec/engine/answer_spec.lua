@@ -315,7 +315,7 @@ kit.describe("a workflow that answers", function(backend)
       return flow]], "t.wrong")
     local said = engine:get(id).variables.said
     for i, words in ipairs { "misuse: .*no event has led here",
-      "value: .*name is a nil", "value: .*1 to 255", "value: .*1 to 255",
+      "misuse: .*name is a nil", "value: .*1 to 255", "value: .*1 to 255",
       "value: .*function" } do
       assert.matches(words, said[i])
     end

@@ -343,7 +343,7 @@ kit.describe("ctx.escalate", function(backend)
     local function try(...)
       local ok, err = pcall(...)
       assert(not ok)
-      wrong[#wrong + 1] = err.message
+      wrong[#wrong + 1] = err.code .. ": " .. err.message
     end
     local engine, id = own({ event = "low", next = "c" }, function(ctx)
       try(ctx.escalate)
@@ -353,7 +353,7 @@ kit.describe("ctx.escalate", function(backend)
     end)
     assert.completed(engine, id)
     assert.matches("name is a n.+not text", wrong[1])
-    assert.matches("name is a number, not text", wrong[2])
+    assert.matches("misuse: .*name is a number, not text", wrong[2])
     assert.matches('"two words" cannot be an event\'s name', wrong[3])
     assert.equal(4, #wrong)
     assert.same({}, told(engine, id))

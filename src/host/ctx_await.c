@@ -141,12 +141,23 @@ static int ask_predicate(lua_State *L, pawl_run *run) {
   return predicate_told(L, LUA_OK, 0);
 }
 
+/* What is given besides might be meant as a time limit. */
+static void check_alone(lua_State *L) {
+  for (int i = lua_gettop(L); i > 1; i--)
+    if (!lua_isnil(L, i))
+      raise_await(L,
+                  "only a descriptor has a `timeout`, in its table; a node's "
+                  "own ends what waits longer",
+                  "ctx.await takes one argument");
+  lua_settop(L, 1);
+}
+
 /* ctx.await(seconds)
  * ctx.await(predicate) -> what it gave, once that is true
  * ctx.await{ fd =, events =, timeout = } -> events | nil, "timeout" */
 static int ctx_await(lua_State *L, pawl_run *run) {
   check_may_wait(L, run);
-  lua_settop(L, 1);
+  check_alone(L);
   run->await = (pawl_await){.kind = PAWL_AWAIT_TIME, .timeout_us = -1};
   switch (lua_type(L, 1)) {
     case LUA_TNUMBER:

@@ -36,7 +36,7 @@ static pawl_str check_emit_type(lua_State *L) {
   pawl_str type;
   size_t at;
   if (lua_type(L, 1) != LUA_TSTRING)
-    pawl_ctx_raise_text(L, PAWL_VALUE, HINT,
+    pawl_ctx_raise_text(L, PAWL_MISUSE, HINT,
                         "ctx.emit: the type is a %s, not text",
                         luaL_typename(L, 1));
   type.at = lua_tolstring(L, 1, &type.len);
@@ -75,7 +75,7 @@ static int ctx_note(lua_State *L, pawl_run *run) {
   size_t at;
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
-    pawl_ctx_raise_text(L, PAWL_VALUE, HINT, "ctx.note: the text is a %s",
+    pawl_ctx_raise_text(L, PAWL_MISUSE, HINT, "ctx.note: the text is a %s",
                         luaL_typename(L, 1));
   text.at = lua_tolstring(L, 1, &text.len);
   if (text.len == 0 || text.len > PAWL_MAX_NOTE) {
@@ -142,7 +142,7 @@ static int push_signal_text(lua_State *L, const char *name) {
     return 0;
   }
   if (type != LUA_TSTRING && !lua_isinteger(L, -1))
-    pawl_ctx_raise_text(L, PAWL_VALUE, SIGNAL_HINT,
+    pawl_ctx_raise_text(L, PAWL_MISUSE, SIGNAL_HINT,
                         "ctx.signal: option '%s' is a %s, not text", name,
                         luaL_typename(L, -1));
   text.at = lua_tolstring(L, -1, &text.len);
@@ -224,7 +224,7 @@ static const char *check_escalated_name(lua_State *L) {
   char shown[101];
   size_t len;
   if (lua_type(L, 1) != LUA_TSTRING)
-    pawl_ctx_raise_text(L, PAWL_VALUE, ESCALATE_HINT,
+    pawl_ctx_raise_text(L, PAWL_MISUSE, ESCALATE_HINT,
                         "ctx.escalate: the event's name is a %s, not text",
                         luaL_typename(L, 1));
   const char *name = lua_tolstring(L, 1, &len);
@@ -261,7 +261,7 @@ static int ctx_publish(lua_State *L, pawl_run *run) {
   pawl_str name;
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
-    pawl_ctx_raise_text(L, PAWL_VALUE, HINT,
+    pawl_ctx_raise_text(L, PAWL_MISUSE, HINT,
                         "ctx.publish: the name is a %s, not text",
                         luaL_typename(L, 1));
   name.at = lua_tolstring(L, 1, &name.len);
@@ -291,7 +291,7 @@ static void add_refusal(lua_State *L, const char *name, const char *other,
   else
     lua_pushnil(L);
   if (!lua_isnil(L, -1) && lua_type(L, -1) != LUA_TSTRING)
-    pawl_ctx_raise_text(L, PAWL_VALUE, REFUSAL_HINT,
+    pawl_ctx_raise_text(L, PAWL_MISUSE, REFUSAL_HINT,
                         "ctx.answer: the error's %s is a %s", name,
                         luaL_typename(L, -1));
   text.at = lua_tolstring(L, -1, &text.len);
@@ -305,10 +305,10 @@ static void add_refused(lua_State *L, pawl_buf *out) {
   if (lua_type(L, 2) == LUA_TSTRING)
     text = lua_tostring(L, 2);
   else if (lua_type(L, 2) != LUA_TTABLE)
-    pawl_ctx_raise_text(L, PAWL_VALUE, REFUSAL_HINT,
+    pawl_ctx_raise_text(L, PAWL_MISUSE, REFUSAL_HINT,
                         "ctx.answer: the error is a %s", luaL_typename(L, 2));
   if (!lua_isnil(L, 1))
-    pawl_ctx_raise_text(L, PAWL_VALUE, REFUSAL_HINT,
+    pawl_ctx_raise_text(L, PAWL_MISUSE, REFUSAL_HINT,
                         "ctx.answer: there is a value beside the error");
   pawl_buf_addz(out, "{\"error\":{\"code\":");
   add_refusal(L, "code", "refused", out);

@@ -413,6 +413,8 @@ kit.describe("where nothing may wait", function(backend)
     end
     check("takes seconds, a function or a descriptor")
     check("takes seconds, a function or a descriptor", "1")
+    check("takes one argument", function() return true end, 1)
+    check("takes one argument", 0, nil, 1)
     check("it is not a number of seconds", -1)
     check("it is not a number of seconds", 0 / 0)
     check("has no field 'descriptor'", { descriptor = 1 })
