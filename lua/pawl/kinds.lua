@@ -9,6 +9,7 @@
 
 ---@class pawl.Kind
 ---@field fields table<string, function>  what may be said: shapes
+---@field meant? table<string, string>  a field by what it might be called
 ---@field needs? string[][]     what must be: { field, how it is written }
 ---@field either? string[]      one of two: { field, field, how, and what to do
 ---                             where both are there }

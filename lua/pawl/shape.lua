@@ -279,7 +279,8 @@ end
 
 --- Checks `options` against `fields` ({ name = checker }) and returns a copy
 --- of what was given. `whose` is the thing in errors: 'step "reserve"'.
-function shape.read(options, fields, whose)
+--- `meant`: the field meant by a word that looks like none, { word = name }.
+function shape.read(options, fields, whose, meant)
   local out = {}
   for name, value in pairs(options) do
     if type(name) ~= "string" then
@@ -288,8 +289,10 @@ function shape.read(options, fields, whose)
     end
     local check = fields[name]
     if not check then
-      fail(nearest.key_hint(name, fields), "unknown field '%s' of %s",
-        name, whose)
+      local other = meant and meant[name]
+      fail(other and ("did you mean '%s'?"):format(other)
+        or nearest.key_hint(name, fields), "unknown field '%s' of %s", name,
+        whose)
     end
     out[name] = check(value, ("'%s' of %s"):format(name, whose))
   end

@@ -11,6 +11,7 @@
 --- daily timer fires thirty times in thirty days. `clock:jump` moves the time
 --- at once, as it passes for a program that is down.
 local duration = require "pawl.duration"
+local nearest = require "pawl.nearest"
 
 local testing = {}
 
@@ -241,4 +242,4 @@ function testing.path(engine, id) return kit "asserts".path(engine, id) end
 local luassert = package.loaded.luassert
 if luassert then kit "asserts".register(luassert) end
 
-return testing
+return nearest.strict(testing, "pawl.testing has no '%s'")

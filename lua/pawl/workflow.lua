@@ -245,7 +245,7 @@ local function add(self, kind, name, options)
       problem.given(options))
   end
   local shaped = kinds[kind]
-  local node = shape.read(options, shaped.fields, whose)
+  local node = shape.read(options, shaped.fields, whose, shaped.meant)
   local beside = boundary.take(node, name)
   check_node(node, whose, shaped)
   put(state, state.nodes, kind, name, node)

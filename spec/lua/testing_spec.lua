@@ -31,6 +31,11 @@ local function opened(flow, ...)
 end
 
 describe("advancing a clock", function()
+  it("is of a module that names the nearest of its own for a slip", function()
+    assert.error_matches(function() return testing.opne end,
+      "pawl.testing has no 'opne' (did you mean 'open'?)", 1, true)
+  end)
+
   it("goes from due time to due time", function()
     local engine <close>, clock, id = opened(daily())
     local begun = clock:now()

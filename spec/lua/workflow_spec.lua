@@ -347,6 +347,8 @@ describe("an error of the builder", function()
     refuses("unknown field 'next' of finish \"z\"",
       "known: output, status, terminate",
       function() o:finish("z", { next = "a" }) end)
+    refuses("unknown field 'limit' of each \"e\"", "did you mean 'window'?",
+      function() o:each("e", { limit = 3 }) end)
   end)
 
   it("offers what a workflow has", function()

@@ -92,6 +92,7 @@ return {
     on_timer = boundary.on_timer,
     on_event = boundary.on_event,
   },
+  meant = { limit = "window", concurrency = "window", parallel = "window" },
   needs = { { "items", "items = function(ctx) return ctx.vars.list end" } },
   follows = true,
   either = { "branch", "workflow",
