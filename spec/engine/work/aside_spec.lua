@@ -28,7 +28,7 @@ local function start(engine, n)
 end
 
 --- What is not run for a fifth of a second is given back, by the wall's clock:
---- where others had the processor for so long, a case has not seen its schedule,
+--- where others had the processor for so long a case has not seen its schedule,
 --- and is tried again.
 ---@param backend table
 ---@param case fun()
@@ -47,7 +47,7 @@ end
 
 kit.describe("what a tick could not run", function(backend)
   --- Of what is still held then.
-  local function held_it(name, case) it(name, promptly(backend, case)) end
+  local function held(name, case) it(name, promptly(backend, case)) end
 
   local function leases(url)
     return kit.count(backend, url, "agenda", "lease is not null")
@@ -70,7 +70,7 @@ kit.describe("what a tick could not run", function(backend)
     return engine, clock, url, state, left, stats
   end
 
-  held_it("is held, and comes first in the next one", function()
+  held("is held, and comes first in the next one", function()
     local engine, _, url, state, _, stats = holding(3)
     assert.equal(3, stats.claimed)
     assert.equal(2, stats.held)
@@ -111,7 +111,7 @@ kit.describe("what a tick could not run", function(backend)
     assert.equal(4, assert(engine:get(id)).output.n)
   end)
 
-  held_it("is given back by a tick of one round, and by an interrupt", function()
+  held("is given back by a tick of one round, and by an interrupt", function()
     local engine, _, url = holding(5)
     assert(engine:tick(0))
     assert.equal(0, leases(url))
@@ -124,7 +124,7 @@ kit.describe("what a tick could not run", function(backend)
     assert.equal(0, leases(url))
   end)
 
-  held_it("is given back before a wait", function()
+  held("is given back before a wait", function()
     local engine, _, url = holding(5)
     assert(engine:wait(0.001))
     assert.equal(0, leases(url))
@@ -132,7 +132,7 @@ kit.describe("what a tick could not run", function(backend)
     assert.equal(0, #assert(engine:list { status = "running" }))
   end)
 
-  held_it("is given back by who closes, as if it had never been held", function()
+  held("is given back by who closes, as if it had never been held", function()
     if backend.label == ":memory:" then return end
     local engine, clock, url = holding(5)
     engine:close()
@@ -146,7 +146,7 @@ kit.describe("what a tick could not run", function(backend)
     end
   end)
 
-  held_it("is no more than a batch", function()
+  held("is no more than a batch", function()
     local engine, _, url = holding(30, { batch = 4 })
     for _ = 1, 5 do
       assert.is_true(assert(engine:tick(BUDGET)).held <= 4)
@@ -163,7 +163,7 @@ kit.describe("what a tick could not run", function(backend)
     assert.equal(0, leases(url))
   end)
 
-  held_it("is given back when its lease is about to end", function()
+  held("is given back when its lease is about to end", function()
     local engine, clock, url = holding(5)
     clock:advance(21) -- of thirty seconds; a heartbeat would come too late
     local stats = assert(engine:tick(BUDGET))
@@ -177,7 +177,7 @@ kit.describe("what a tick could not run", function(backend)
     end
   end)
 
-  held_it("is dropped when another has taken it over meanwhile", function()
+  held("is dropped when another has taken it over meanwhile", function()
     local engine, clock, url, state, left = holding(3)
     local other = kit.rival(backend, url, clock)
     assert(other:load(slow(state)))
@@ -190,21 +190,21 @@ kit.describe("what a tick could not run", function(backend)
     assert.equal(3, state.n)
   end)
 
-  held_it("goes on though its lease's time had passed, if nobody took it", function()
+  held("goes on though its lease had ended, if nobody took it", function()
     local engine, clock, _, state = holding(3)
     clock:advance(3600)
     for _ = 1, 2 do assert.equal(0, assert(engine:tick(BUDGET)).lost) end
     assert.equal(3, state.n)
   end)
 
-  held_it("is not put off by a clock that is set back", function()
+  held("is not put off by a clock that is set back", function()
     local engine, clock, _, state = holding(3)
     clock.us = clock.us - 3600 * 1000000
     for _ = 1, 2 do assert.equal(0, assert(engine:tick(BUDGET)).lost) end
     assert.equal(3, state.n)
   end)
 
-  held_it("takes what another engine has sent before it runs", function()
+  held("takes what another engine has sent before it runs", function()
     local engine, clock, url, state, left = holding(3)
     local other = kit.rival(backend, url, clock)
     local _, done = assert(other:cancel(left[1], { by = "ann" }))
@@ -214,7 +214,7 @@ kit.describe("what a tick could not run", function(backend)
     assert.is_nil(state[left[1]])
   end)
 
-  held_it("is not run when another engine has killed it", function()
+  held("is not run when another engine has killed it", function()
     local engine, clock, url, state, left = holding(3)
     local other = kit.rival(backend, url, clock)
     assert(other:kill(left[1], { by = "ann" }))
@@ -226,7 +226,7 @@ kit.describe("what a tick could not run", function(backend)
     assert.equal(1, state[left[2]])
   end)
 
-  held_it("is had by who asks for it in the same engine", function()
+  held("is had by who asks for it in the same engine", function()
     local engine, _, _, state, left = holding(4)
     local _, done = assert(engine:cancel(left[1], { by = "ann" }))
     assert.is_true(done)
@@ -240,7 +240,7 @@ kit.describe("what a tick could not run", function(backend)
     assert.same({ 2, 1 }, { state.n, state[left[2]] })
   end)
 
-  held_it("is had by many changes at once", function()
+  held("is had by many changes at once", function()
     local engine, _, _, state, left = holding(6)
     assert(engine:bulk("cancel", { workflow = "t.one", status = "running" },
       { by = "ann" }))
@@ -250,7 +250,7 @@ kit.describe("what a tick could not run", function(backend)
     assert.equal(1, state.n)
   end)
 
-  held_it("does not run once its workflow is suspended", function()
+  held("does not run once its workflow is suspended", function()
     local engine, clock, url, state = holding(5)
     local other = kit.rival(backend, url, clock)
     assert(other.workflows:suspend { workflow = "t.one", by = "ann" })
@@ -265,13 +265,13 @@ kit.describe("what a tick could not run", function(backend)
     assert.equal(0, leases(second_url))
   end)
 
-  held_it("is given back before definitions are loaded", function()
+  held("is given back before definitions are loaded", function()
     local engine, _, url = holding(5)
     assert(engine:load(kit.timer()))
     assert.equal(0, leases(url))
   end)
 
-  held_it("does not stand beside one that was taken over", function()
+  held("does not stand beside one that was taken over", function()
     local state = {}
     local engine, clock, url, _, left = holding(3)
     local store = kit.store(url, clock)

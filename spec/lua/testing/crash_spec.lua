@@ -55,7 +55,7 @@ for _, backend in ipairs(backends) do
       assert.equal(3, report.effects)
     end)
 
-    it("is survived by a branch that waits beside one that comes due", function()
+    it("is survived by a branch that waits beside one that is due", function()
       local flow = pawl.workflow { code = "t.beside" }
       flow:fork("f", { next = { "nap", "slow" } })
       flow:timer("nap", { after = 7, next = "j" })
@@ -65,7 +65,7 @@ for _, backend in ipairs(backends) do
       local report = test.crash_everywhere(function(engine, clock)
         assert(engine:load(flow))
         local id = assert(engine:start "t.beside")
-        clock:advance "20m" -- what is due at a time is run there, and not later
+        clock:advance "20m" -- runs what is due when it is, not later
         assert.completed(engine, id)
       end, { store = stores.of(backend), every = every(backend) })
       assert.is_true(report.places >= 20, report.places)
