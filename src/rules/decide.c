@@ -475,19 +475,6 @@ static int settle(pawl_decision *d) {
   return pawl_is_over(d) || !is_empty(d);
 }
 
-void pawl_gather(pawl_decision *d) {
-  for (int rounds = 0; rounds < 100 && !pawl_is_over(d); rounds++) {
-    int before = d->plan.state.tokens.n, records = d->plan.nrecords;
-    int64_t visits = d->plan.state.visit;
-    pawl_eachs_settle(d);
-    pawl_joins_settle(d);
-    pawl_conditions_look(d, 0);
-    if (before == d->plan.state.tokens.n && records == d->plan.nrecords &&
-        visits == d->plan.state.visit)
-      break;
-  }
-}
-
 /* After steps have run: joins and eachs that are through go on with them. */
 static void settle_after(pawl_decision *d) {
   if (!d->plan.state.visit) return; /* it has not begun */

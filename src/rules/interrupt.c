@@ -82,7 +82,7 @@ static int may_take(pawl_decision *d, int k, const pawl_letter *l) {
 
   return pawl_tok(d, k)->state == PAWL_TOKEN_WAITING && interrupts(node) &&
          node->event &&
-         (pawl_escalation_is(l) ||
+         (!pawl_letter_is(l, "event") || /* a child's escalation */
           pawl_event_matches(node->event, pawl_buf_str(&l->name)));
 }
 

@@ -456,6 +456,19 @@ void pawl_joins_settle(pawl_decision *d) {
   forget_marks(d);
 }
 
+void pawl_gather(pawl_decision *d) {
+  for (int rounds = 0; rounds < 100 && !pawl_is_over(d); rounds++) {
+    int before = d->plan.state.tokens.n, records = d->plan.nrecords;
+    int64_t visits = d->plan.state.visit;
+    pawl_eachs_settle(d);
+    pawl_joins_settle(d);
+    pawl_conditions_look(d, 0);
+    if (before == d->plan.state.tokens.n && records == d->plan.nrecords &&
+        visits == d->plan.state.visit)
+      break;
+  }
+}
+
 void pawl_joins_race(pawl_decision *d) {
   if (!d->plan.raced) return;
   while (d->plan.raced && !pawl_is_over(d)) {
