@@ -296,6 +296,11 @@ static inline int64_t pawl_record_seq(const pawl_decision *d) {
   return d->seq + d->plan.nrecords;
 }
 /* It has ended, and nothing decided so far brings it back. */
+/* One that fails keeps its events: a retry or a restart may take them, in the
+ * order in which they came, also that whose own record the store refused. */
+static inline int pawl_keeps_events(const pawl_decision *d) {
+  return d->plan.state.status == PAWL_STATUS_FAILED;
+}
 static inline int pawl_stays_ended(const pawl_decision *d) {
   return pawl_status_has_ended(d->state.status) && !d->plan.revives;
 }

@@ -78,10 +78,11 @@ int pawl_boundary_waits(pawl_decision *d, int k, int64_t at_us) {
 }
 
 static int may_take(pawl_decision *d, int k, const pawl_letter *l) {
-  const pawl_node *node = pawl_tok_node(d, k);
+  const pawl_token *t = pawl_tok(d, k);
 
-  return pawl_tok(d, k)->state == PAWL_TOKEN_WAITING && interrupts(node) &&
-         node->event &&
+  if (t->state != PAWL_TOKEN_WAITING || !pawl_detail_of(t)->host) return 0;
+  const pawl_node *node = pawl_tok_node(d, k);
+  return interrupts(node) && node->event &&
          (!pawl_letter_is(l, "event") || /* a child's escalation */
           pawl_event_matches(node->event, pawl_buf_str(&l->name)));
 }

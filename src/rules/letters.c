@@ -1003,8 +1003,7 @@ void pawl_letters_discard(pawl_decision *d) {
   for (int i = 0; i < d->nletters; i++) {
     const pawl_letter *l = &d->letters[i];
     if (l->kept || pawl_plan_takes(p, &l->no)) continue; /* it has no row */
-    if (d->state.status == PAWL_STATUS_FAILED && pawl_letter_is(l, "event"))
-      continue;
+    if (pawl_keeps_events(d) && pawl_letter_is(l, "event")) continue;
     pawl_effect *f = pawl_plan_effect(p, PAWL_EFFECT_DELETE, 0);
     f->id = l->no;
     f->has_id = 1;

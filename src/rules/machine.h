@@ -233,8 +233,8 @@ void pawl_boundaries_close(pawl_decision *d, int32_t host);
 int pawl_boundaries_settle(pawl_decision *d);
 /* A way has ended, and others have not: the instance's node is theirs. */
 void pawl_boundaries_stand(pawl_decision *d);
-/* The same of one that stays: a token that is to leave in its place, behind
- * the newest row. Its index; -1: out of memory, or of a limit's, by which the
+/* Boundary k has come to pass, and stays: a token that is to leave in its
+ * place, behind the newest row. Its index; -1: out of memory, or of a limit's, by which the
  * boundary has failed. */
 int pawl_boundary_lane(pawl_decision *d, int k);
 /* Of another version, on where token `no` stands, or (level 0 and above) on a
@@ -303,12 +303,12 @@ void pawl_escalation_take(pawl_decision *d, int k, const pawl_letter *letter);
 
 /* Fires every join that can, until none does. */
 void pawl_joins_settle(pawl_decision *d);
-/* The same of eachs, too, until nothing follows from that. */
-void pawl_gather(pawl_decision *d);
 /* The same, if something has just come to one that does not wait for all, or
  * to one that may lead there: the first decide, before anything else that is
  * at hand happens. */
 void pawl_joins_race(pawl_decision *d);
+/* Settles joins, eachs and conditions, until nothing follows from that. */
+void pawl_gather(pawl_decision *d);
 /* Token k, which still lives, ends here and comes to no join. 1: one of a
  * number can be reached no more for that, and has failed. */
 int pawl_join_missed_by(pawl_decision *d, int k);

@@ -181,9 +181,8 @@ typedef struct pawl_plan {
 #define PAWL_PLAN_TEXTS(X) \
   X(vars) X(error) X(attrs) X(failure) X(detail) X(joined) X(compensation)
   PAWL_PLAN_TEXTS(PAWL_TEXT_MEMBER)
-  pawl_marks
-      came; /* to nodes that have no rows of their own (way.h): each with
-                      its visit */
+  /* who came to nodes that have no rows of their own (way.h): each visit */
+  pawl_marks came;
   pawl_record *records;
   pawl_effect *effects;
   pawl_insider *members; /* of the tokens before `indexed` */

@@ -229,11 +229,6 @@ static int64_t count_ways(const pawl_old_row *rows, int n, pawl_str node) {
   return found;
 }
 
-static int is_told_by_ways(const pawl_def *def, pawl_str node) {
-  const int at = pawl_def_node(def, node.at, node.len);
-  return at >= 0 && pawl_way_tells(&def->nodes[at]);
-}
-
 static int is_first(const pawl_old_row *rows, int i) {
   for (int k = 0; k < i; k++)
     if (rows[k].node.at && pawl_str_eq(rows[k].node, rows[i].node)) return 0;
@@ -275,7 +270,7 @@ static void add_visits(pawl_trim *t, pawl_str was, const pawl_def *def,
   pawl_buf_addz(&delta, "{\"set\":{");
   for (int i = 0; i < n && !delta.failed; i++) {
     const pawl_str node = rows[i].node;
-    if (node.at && is_first(rows, i) && !is_told_by_ways(def, node))
+    if (node.at && is_first(rows, i) && !pawl_way_tells_of(def, node))
       add_visit(t, was, node, count_visits(rows, n, node), &delta);
   }
   for (int i = 0; i < def->nnodes && !delta.failed; i++) {

@@ -30,17 +30,11 @@ static int was_asked(const pawl_decision *d, const pawl_letter *l) {
   return 0;
 }
 
-/* One that fails keeps its events: a retry or a restart may take them, in the
- * order in which they came, also that whose own record the store refused. */
-static int keeps_events(const pawl_decision *d) {
-  return d->plan.state.status == PAWL_STATUS_FAILED;
-}
-
 /* Of events to whoever waits, those that this one would have taken next. */
 static int is_missed(const pawl_decision *d, const pawl_letter *l) {
   if (l->kept || pawl_plan_takes(&d->plan, &l->no)) return 0;
   if (pawl_letter_is(l, "task")) return 1;
-  if (!pawl_letter_is(l, "event") || keeps_events(d)) return 0;
+  if (!pawl_letter_is(l, "event") || pawl_keeps_events(d)) return 0;
   return l->addressed ||
          (d->plan.state.status == PAWL_STATUS_CANCELLED && !was_asked(d, l));
 }
@@ -59,7 +53,7 @@ static int waits_for_people(const pawl_decision *d) {
 
 /* Was there something that goes, and that was not read? */
 static int left_unread(const pawl_decision *d) {
-  if (keeps_events(d)) return pawl_is_behind(d) && waits_for_people(d);
+  if (pawl_keeps_events(d)) return pawl_is_behind(d) && waits_for_people(d);
   return pawl_is_behind(d) || d->unread;
 }
 
@@ -74,7 +68,7 @@ void pawl_untaken_end(pawl_decision *d) {
   if (n > TOLD_MAX || left_unread(d)) {
     pawl_record *r = pawl_instance_record(d, "untaken");
     pawl_buf_addf(&r->text, "%d %sanswers%s", n,
-                  keeps_events(d) ? "" : "events and ",
+                  pawl_keeps_events(d) ? "" : "events and ",
                   left_unread(d) ? " at hand, and what had not been looked at"
                                  : " in all");
   }

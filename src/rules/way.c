@@ -10,6 +10,11 @@ int pawl_way_tells(const pawl_node *node) {
   return shape->routes || shape->ways == PAWL_WAYS_NONE || node->has_condition;
 }
 
+int pawl_way_tells_of(const pawl_def *def, pawl_str name) {
+  const int at = pawl_def_node(def, name.at, name.len);
+  return at >= 0 && pawl_way_tells(&def->nodes[at]);
+}
+
 /* What stands between two nodes, and around those behind a fork. A name may
  * have any of it, too: so it is looked for as a whole. */
 static const char *const gaps[] = {" > ", " (", ", ", "; "};

@@ -13,6 +13,8 @@
 
 /* Is it told by paths alone that somebody came to this node? */
 int pawl_way_tells(const pawl_node *node);
+/* Of the node of that name; 0: there is none. */
+int pawl_way_tells_of(const pawl_def *def, pawl_str name);
 /* How often the path names it. One that a row begins with ("=again > poll") was
  * named by the row before. */
 int64_t pawl_way_count(pawl_str path, pawl_str node);

@@ -186,11 +186,6 @@ static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
 
 /* ---- the inbox ---- */
 
-/* One that has failed keeps its events: a retry or a restart may come. */
-static int keeps_events(const pawl_held *h) {
-  return h->d.plan.state.status == PAWL_STATUS_FAILED;
-}
-
 /* Was this row named by an earlier effect of the same kind? */
 static int is_repeated(const pawl_plan *p, const pawl_effect *f) {
   for (const pawl_effect *g = p->effects; g < f; g++)
@@ -203,7 +198,7 @@ static pawl_code send_inbox(pawl_engine *e, pawl_held **list, int n,
   pawl_args *a = &e->args;
 
   SEND_EFFECTS(inbox_take, TAKE,
-               (!pawl_commit_leaves(h) || keeps_events(h)) &&
+               (!pawl_commit_leaves(h) || pawl_keeps_events(&h->d)) &&
                    !is_repeated(&h->d.plan, f),
                PAWL_GUARD_MEMBERS(h), .no = &f->id, .kind = pawl_strz(f->node),
                .name = pawl_buf_some(&f->name),
@@ -484,7 +479,7 @@ pawl_code pawl_commit_ends(pawl_engine *e, pawl_held **list, int n,
                   PAWL_GUARD_MEMBERS(h), .now = now,
                   .expires_at = now + KNOWN_US);
   PAWL_SEND_PLANS(inbox_clear, NULL, pawl_commit_leaves(h),
-                  PAWL_GUARD_MEMBERS(h), .revives = keeps_events(h));
+                  PAWL_GUARD_MEMBERS(h), .revives = pawl_keeps_events(&h->d));
   PAWL_SEND_PLANS(subscription_clear, NULL, pawl_commit_leaves(h),
                   PAWL_GUARD_MEMBERS(h));
   PAWL_SEND_PLANS(task_close, NULL, pawl_commit_leaves(h),

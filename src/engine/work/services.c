@@ -304,11 +304,6 @@ static pawl_code read_ways(pawl_engine *e, const pawl_held *h,
   return PAWL_OK;
 }
 
-static int is_told_by_ways(const pawl_held *h, const pawl_call *call) {
-  const int at = pawl_def_node(h->d.def, call->node, strlen(call->node));
-  return at >= 0 && pawl_way_tells(&h->d.def->nodes[at]);
-}
-
 static pawl_code count_ways(pawl_engine *e, const pawl_held *h,
                             const pawl_call *call, int64_t *out,
                             pawl_error *err) {
@@ -331,7 +326,8 @@ static pawl_code service_visits(const pawl_call *call, int64_t *out,
 
   *out = 1;
   if (visit <= 1) return PAWL_OK; /* it came nowhere before */
-  if (is_told_by_ways(h, call)) return count_ways(e, h, call, out, err);
+  if (pawl_way_tells_of(h->d.def, pawl_strz(call->node)))
+    return count_ways(e, h, call, out, err);
   *out += count_planned(h, call->node, visit);
   if (!h->d.state.visit) return PAWL_OK; /* nothing of it is stored */
   MUST(PAWL_SERVICE_ASK(READ, history_visits, &rows, PAWL_SLOT_MEMBERS(h),
