@@ -374,3 +374,131 @@ kit.describe("what interrupts, seen after a time when nobody ran,",
       goes { by = by, inside = "children", each = true }
     end
   end)
+
+kit.describe("what interrupts a branch that goes round", function(backend)
+  --- A step that returns to itself, at once or by way of a condition that holds
+  --- or a time that has passed.
+  local function looping(by, state)
+    local flow = pawl.workflow { code = "t.loop", start = "f" }
+    flow:fork("f", { next = { "a", "b" },
+      on_event = { event = "out", next = "out" } })
+    flow:wait("a", { event = "a", next = "s" })
+    flow:step("s", { next = { again = by or "s", on = "j" }, run = function(ctx)
+      state.n = (state.n or 0) + 1
+      if state.run then state.run(ctx) end
+      return state.n < 2000 and "again" or "on"
+    end })
+    if by == "c" then
+      flow:wait("c", { condition = function() return true end, next = "s" })
+    elseif by == "t" then
+      flow:timer("t", { at = function() return 1 end, next = "s" })
+    end
+    flow:wait("b", { event = "b", next = "j" })
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    flow:finish("out", { output = function() return "out" end })
+    return flow
+  end
+
+  for _, by in ipairs { false, "c", "t" } do
+    it(("does so in ticks that are too short for it%s"):format(by
+      and ", by " .. by or ""), function()
+      local state = {}
+      local engine, clock = backend.fresh()
+      assert(engine:load(looping(by, state)))
+      local id = assert(engine:start "t.loop")
+      assert(engine:run())
+      assert(engine:signal { name = "a", instance = id })
+      clock:advance(1)
+      for _ = 1, 3 do assert(engine:tick(0)) end
+      assert(engine:signal { name = "out", instance = id })
+      for _ = 1, 10 do -- each gives it back after a step
+        assert(engine:tick(0))
+        clock:advance(1)
+      end
+      assert.completed(engine, id)
+      assert.equal("out", assert(engine:get(id)).output)
+      assert.is_true(state.n < 20, state.n)
+    end)
+  end
+
+  it("does so behind any number of its steps", function()
+    local state = {}
+    local engine = backend.fresh()
+    function state.run(ctx)
+      if state.n == 150 then
+        ctx.signal { name = "out", instance = ctx.id }
+      end
+    end
+    assert(engine:load(looping(false, state)))
+    local id = assert(engine:start "t.loop")
+    assert(engine:run())
+    assert(engine:signal { name = "a", instance = id })
+    assert(engine:run())
+    assert.equal("out", assert(engine:get(id)).output)
+    assert.is_true(state.n < 400, state.n)
+  end)
+
+  it("does so though an older one goes round beside it", function()
+    local state = {}
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.loop", start = "top" }
+    flow:fork("top", { next = { "first", "f" } })
+    flow:wait("first", { event = "first", next = "s" })
+    flow:step("s", { next = { again = "s", on = "k" }, run = function()
+      state.n = (state.n or 0) + 1
+      return state.n < 2000 and "again" or "on"
+    end })
+    flow:fork("f", { next = { "a", "b" },
+      on_event = { event = "out", next = "out" } })
+    flow:wait("a", { event = "a", next = "x" })
+    flow:step("x", { run = function() end, next = "j" })
+    flow:wait("b", { event = "b", next = "j" })
+    flow:join("j", { next = "k" })
+    flow:step("out", { run = function(ctx) ctx.vars.out = true end,
+      next = "k" })
+    flow:join("k", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.loop")
+    assert(engine:run())
+    for _, name in ipairs { "first", "a", "out" } do
+      assert(engine:signal { name = name, instance = id })
+      clock:advance(1)
+    end
+    for _ = 1, 6 do
+      assert(engine:tick(0))
+      clock:advance(1)
+    end
+    assert.falsy(kit.trail(engine, id):find "received b")
+    assert.truthy(kit.trail(engine, id):find "received f.on_event")
+  end)
+
+  it("waits for two hundred others, of which each came before", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.many", start = "e" }
+    flow:each("e", { items = function()
+      local items = {}
+      for i = 1, 200 do items[i] = i end
+      return items
+    end, branch = "w", window = 200, next = "z",
+      on_event = { event = "out", next = "out" } })
+    flow:wait("w", { event = "item", key = function(ctx)
+      return ("%s %d"):format(ctx.id, ctx.token.data.item)
+    end, next = "s" })
+    flow:step("s", { run = function() end, next = "e" })
+    flow:finish("z", { output = function() return "through" end })
+    flow:finish("out", { output = function() return "out" end })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.many")
+    assert(engine:run())
+    for i = 1, 200 do
+      clock:advance(1)
+      assert(engine:signal { name = "item", key = ("%s %d"):format(id, i) })
+    end
+    clock:advance(1)
+    assert(engine:signal { name = "out", instance = id })
+    assert(engine:run())
+    assert.equal("through", assert(engine:get(id)).output)
+  end)
+end)

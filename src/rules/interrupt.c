@@ -5,8 +5,10 @@
  *      inside before it (order.h): joins and eachs that have what they wait for
  *      go on first; while tokens are under way that something earlier set
  *      going, the letter or the time, and whatever came later, is left for the
- *      next look. Not for one that waits in its handler, is to be tried again
- *      later, or has lost its place (O4). */
+ *      next look. Not for one that waits in its handler, or is to be tried
+ *      again; nor for one that goes round without waiting, or has to let such
+ *      a one go first (O3): that may never end, and the interruption may be
+ *      what is to end it. */
 #include <assert.h>
 
 #include "machine.h"
@@ -14,17 +16,50 @@
 
 /* ---- who is under way ---- */
 
-/* Will it take a step in this look or the next? */
+/* Will it take a step in this look or the next, and none of it for the second
+ * time? */
 static int is_under_way(pawl_decision *d, int k) {
   const pawl_token *t = pawl_tok(d, k);
 
-  if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > pawl_decision_now(d) ||
-      pawl_is_aloft(d, t))
+  if (t->state != PAWL_TOKEN_ACTIVE || t->attempt ||
+      t->due_us > pawl_decision_now(d) || pawl_is_aloft(d, t))
     return 0;
   const pawl_node *node = pawl_tok_node(d, k);
   if (!node) return 0;
   if (node->kind == PAWL_KIND_UNDO) return !d->naloft;
   return d->may_wait || node->kind != PAWL_KIND_STEP || node->transactional;
+}
+
+/* Who comes there stands until something happens that has not yet: not, as a
+ * rule, where a condition holds, or for a time that a handler says. */
+static int stops(const pawl_decision *d, const pawl_node *node,
+                 const pawl_token *t) {
+  (void)d, (void)t;
+  return node->kind == PAWL_KIND_TASK || node->kind == PAWL_KIND_CALL ||
+         (node->kind == PAWL_KIND_WAIT && !node->has_condition) ||
+         (node->kind == PAWL_KIND_TIMER && !node->has_at);
+}
+
+static int goes_round(pawl_decision *d, int k) {
+  const pawl_node *node = pawl_tok_node(d, k);
+
+  if (!node) return 0;
+  const int at = (int)(node - d->def->nodes);
+  return pawl_has_way(d, at, at, stops, NULL);
+}
+
+/* Does one go round whose turn is first? Then nobody else has his; in a claim
+ * that is old enough for it to have lost its place, the next one tells. */
+static int is_crowded(pawl_decision *d) {
+  const pawl_token_list *all = &d->plan.state.tokens;
+  const int64_t first = pawl_order_first(d, all);
+
+  if (first == PAWL_NEVER) return 0;
+  for (int k = 0; k < all->n; k++)
+    if (all->at[k].state == PAWL_TOKEN_ACTIVE &&
+        pawl_order_may_run(&all->at[k], first) && goes_round(d, k))
+      return 1;
+  return 0;
 }
 
 static int is_busy_inside(pawl_decision *d, int32_t host, int64_t before_us) {
@@ -33,8 +68,8 @@ static int is_busy_inside(pawl_decision *d, int32_t host, int64_t before_us) {
 
   while ((k = pawl_inside_next(d, &in)) >= 0)
     if (pawl_token_is_in(pawl_tok(d, k), host) && is_under_way(d, k) &&
-        pawl_order_is_before(d, pawl_tok(d, k), before_us))
-      return 1;
+        pawl_order_is_before(pawl_tok(d, k), before_us))
+      return !is_crowded(d);
   return 0;
 }
 

@@ -173,6 +173,12 @@ void pawl_go_to(pawl_decision *d, int k, int to, pawl_buf *path);
 /* The same for a token that stands at its node already and has not entered
  * it; the failure is the caller's to deal with. */
 pawl_code pawl_enter(pawl_decision *d, int k, pawl_buf *path, pawl_error *err);
+/* Do one or more edges lead from one node to the other, without going on from
+ * any that is barred (for token t)? Without memory: 1, and it is asked again. */
+int pawl_has_way(const pawl_decision *d, int from, int to,
+                 int (*bars)(const pawl_decision *d, const pawl_node *node,
+                             const pawl_token *t),
+                 const pawl_token *t);
 /* A new token; `from`: index of the one whose scope it shares, with its fork,
  * branch, data and event; -1: a root. Its index; -1: out of memory. */
 int pawl_token_new(pawl_decision *d, int from);

@@ -32,11 +32,10 @@ int pawl_order_may_run(const pawl_token *t, int64_t first) {
   return first == PAWL_NEVER || happened(t) == first;
 }
 
-int pawl_order_is_before(const pawl_decision *d, const pawl_token *t,
-                         int64_t us) {
+int pawl_order_is_before(const pawl_token *t, int64_t us) {
   const int64_t at = happened(t);
 
-  return at && at < us && d->rounds <= MOST_ROUNDS;
+  return at && at < us;
 }
 
 void pawl_order_forget(pawl_decision *d) {

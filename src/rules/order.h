@@ -35,10 +35,8 @@ int64_t pawl_order_first(const pawl_decision *d,
                          const pawl_token_list *tokens);
 /* May this token take its step, when the earliest is `first`? */
 int pawl_order_may_run(const pawl_token *t, int64_t first);
-/* Was it set going by something before that time, and has not lost its place
- * (O4)? */
-int pawl_order_is_before(const pawl_decision *d, const pawl_token *t,
-                         int64_t us);
+/* Was it set going by something before that time? */
+int pawl_order_is_before(const pawl_token *t, int64_t us);
 /* What waits has no place any more. */
 void pawl_order_forget(pawl_decision *d);
 

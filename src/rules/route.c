@@ -58,6 +58,45 @@ static void note_coming(pawl_decision *d, int k, const pawl_node *node) {
   p->failed |= p->came.failed;
 }
 
+/* ---- where ways lead ---- */
+
+/* Nodes one edge further; a stack of indices. */
+static void push_next(const pawl_node *node, int *stack, int *n,
+                      unsigned char *seen) {
+  int to;
+  for (int i = 0; (to = pawl_node_target(node, i)) >= 0; i++) {
+    if (seen[to]) continue;
+    seen[to] = 1;
+    stack[(*n)++] = to;
+  }
+}
+
+int pawl_has_way(const pawl_decision *d, int from, int to,
+                 int (*bars)(const pawl_decision *, const pawl_node *,
+                             const pawl_token *),
+                 const pawl_token *t) {
+  const pawl_def *def = d->def;
+  size_t size = (size_t)def->nnodes * (sizeof(int) + 1);
+  int *stack, n = 0, found = 0;
+
+  if (bars(d, &def->nodes[from], t)) return 0;
+  stack = pawl_realloc(d->plan.alloc, NULL, 0, size);
+  if (!stack) return 1;
+  unsigned char *seen = (unsigned char *)(stack + def->nnodes);
+  memset(seen, 0, (size_t)def->nnodes);
+  push_next(&def->nodes[from], stack, &n, seen);
+  while (n && !found) {
+    const int at = stack[--n];
+    found = at == to;
+    if (!bars(d, &def->nodes[at], t))
+      push_next(&def->nodes[at], stack, &n, seen);
+  }
+  pawl_release(d->plan.alloc, stack, size);
+  return found;
+}
+
+/* ---- going ---- */
+
 /* `to` is entered already, or (arrived) stood at. */
 static pawl_code go(pawl_decision *d, int k, int to, int arrived,
                     pawl_buf *path, pawl_error *err) {

@@ -51,41 +51,11 @@ static int next_of(const pawl_decision *d, const gathering *g,
   return -1;
 }
 
-/* Nodes one edge further; a stack of indices. */
-static void push_next(const pawl_node *node, int *stack, int *n,
-                      unsigned char *seen) {
-  int to;
-  for (int i = 0; (to = pawl_node_target(node, i)) >= 0; i++) {
-    if (seen[to]) continue;
-    seen[to] = 1;
-    stack[(*n)++] = to;
-  }
-}
-
-/* Is there a way from `from` to the join that does not lead through a join
- * that has fired for this token, where it would be dropped? */
-static int has_way(const pawl_decision *d, const pawl_token *t, int from,
-                   const gathering *g) {
-  const pawl_def *def = d->def;
-  size_t size = (size_t)def->nnodes * (sizeof(int) + 1);
-  int *stack = pawl_realloc(d->plan.alloc, NULL, 0, size);
-  int n = 1, found = 0;
-
-  if (!stack) return 1; /* it waits, which is never wrong for good */
-  unsigned char *seen = (unsigned char *)(stack + def->nnodes);
-  memset(seen, 0, (size_t)def->nnodes);
-  stack[0] = from;
-  seen[from] = 1;
-  while (n && !found) {
-    const pawl_node *node = &def->nodes[stack[--n]];
-    found = node == g->join;
-    if (node->kind == PAWL_KIND_JOIN && t->depth > node->join_depth &&
-        pawl_join_has_fired(d, t, node))
-      continue;
-    push_next(node, stack, &n, seen);
-  }
-  pawl_release(d->plan.alloc, stack, size);
-  return found;
+/* Joins that have fired for this token, where it would be dropped. */
+static int is_barred(const pawl_decision *d, const pawl_node *node,
+                     const pawl_token *t) {
+  return node->kind == PAWL_KIND_JOIN && t->depth > node->join_depth &&
+         pawl_join_has_fired(d, t, node);
 }
 
 /* Where a token stands; for one that has not left its fork yet, because its
@@ -110,7 +80,8 @@ static int may_come(pawl_decision *d, int k, const gathering *g) {
   int at = stands_at(d, k, node);
   if (at == g->at) return 1; /* put there, and not yet arrived */
   return pawl_def_meets(d->def, at, g->at) &&
-         (!d->plan.state.joined.n || has_way(d, pawl_tok(d, k), at, g));
+         (!d->plan.state.joined.n ||
+          pawl_has_way(d, at, g->at, is_barred, pawl_tok(d, k)));
 }
 
 /* A boundary comes instead of what it is on, or not at all: they are one. */
