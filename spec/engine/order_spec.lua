@@ -160,6 +160,41 @@ kit.describe("branches that were set going one after the other",
     end)
   end)
 
+kit.describe("an event that one branch waits for and another may come to",
+  function(backend)
+    --- When the second comes to it: by an event at 1, a step, and a choice.
+    local function both(key)
+      local flow = pawl.workflow { code = "t.both", start = "f" }
+      flow:fork("f", { next = { "a", "b" } })
+      flow:wait("a", { event = "first", next = "s" })
+      flow:step("s", { run = function() end, next = "which" })
+      flow:choice("which", { next = { w = "w", j = "j" },
+        choose = function() return "w" end })
+      flow:wait("w", { event = "all", key = key, next = "j" })
+      flow:wait("b", { event = "all", key = key, next = "j" })
+      flow:join("j", { next = "z" })
+      flow:finish "z"
+      return flow
+    end
+
+    for name, key in pairs { ["to the instance"] = false, ["by its key"] = "k" }
+    do
+      it(("is for both, sent %s, though both events are found at once"):format(
+        name), function()
+        local engine, clock = backend.fresh()
+        assert(engine:load(both(key and function() return key end or nil)))
+        local id = assert(engine:start "t.both")
+        assert(engine:run())
+        assert(engine:signal { name = "first", instance = id })
+        clock:jump(1)
+        assert(engine:signal { name = "all", key = key or nil,
+          instance = not key and id or nil })
+        assert(engine:run())
+        assert.completed(engine, id)
+      end)
+    end
+  end)
+
 kit.describe("a join that one event brings more to than it expects",
   function(backend)
     it("goes on with as many as it expects, the first of them", function()
@@ -293,6 +328,22 @@ local function interrupted_each(options)
   return flow
 end
 
+--- An item that a fork, a join and a step are of.
+local function interrupted_item()
+  local flow = pawl.workflow { code = "t.item", start = "e" }
+  flow:each("e", { items = function() return { 1 } end, branch = "f",
+    next = "z", on_event = { event = "out", next = "out" } })
+  flow:fork("f", { next = { "s", "w" } })
+  flow:step("s", { run = function() end, next = "j" })
+  flow:wait("w", { event = "in", next = "b" })
+  flow:step("b", { run = function() end, next = "j" })
+  flow:join("j", { next = "p" })
+  flow:step("p", { run = function() end, next = "e" })
+  flow:finish("z", { output = function() return "through" end })
+  flow:finish("out", { output = function() return "out" end })
+  return flow
+end
+
 kit.describe("what interrupts, seen after a time when nobody ran,",
   function(backend)
     local function pass(engine, id, options, name)
@@ -357,6 +408,19 @@ kit.describe("what interrupts, seen after a time when nobody ran,",
         end)
       end
     end
+
+    it("comes behind an item that goes on from a join", function()
+      local engine, clock = backend.fresh()
+      assert(engine:load(interrupted_item()))
+      local id = assert(engine:start "t.item")
+      assert(engine:run())
+      for _, name in ipairs { "in", "out" } do
+        assert(engine:signal { name = name, instance = id })
+        clock:jump(1)
+      end
+      assert(engine:run())
+      assert.equal("through", assert(engine:get(id)).output)
+    end)
 
     for _, by in ipairs { "event", "timer" } do
       for inside in pairs(INSIDE) do

@@ -990,7 +990,9 @@ static int take(pawl_decision *d, pawl_letter *l) {
       pawl_escalation_take(d, -1, l);
     return 1;
   }
-  if (pawl_escalation_is(l) && pawl_letter_waits(d, l)) return 0;
+  if (pawl_escalation_is(l) ? pawl_letter_waits(d, l)
+                            : pawl_others_go_first(d, l->received_us))
+    return 0;
   if (d->plan.after == PAWL_AFTER_END) return 0;
   answer(d, l);
   return 1;

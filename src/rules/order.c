@@ -1,14 +1,25 @@
 #include "order.h"
 
+#include "machine.h"
+
 #define MOST_ROUNDS 100 /* O4 */
 
 static int64_t happened(const pawl_token *t) {
-  return t->depth ? pawl_detail_of(t)->at : 0;
+  return pawl_detail_of(t)->at;
 }
 
+/* Where others may be beside it. */
 void pawl_order_note(pawl_decision *d, int k, int64_t happened_us) {
-  if (pawl_tok(d, k)->depth)
+  const pawl_node *node = pawl_tok_node(d, k);
+
+  if (pawl_tok(d, k)->depth || (node && node->host >= 0))
     pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_at, happened_us);
+}
+
+void pawl_order_pass(pawl_decision *d, int from, int to) {
+  const int64_t us = happened(pawl_tok(d, from));
+
+  if (us > happened(pawl_tok(d, to))) pawl_order_note(d, to, us);
 }
 
 int64_t pawl_order_first(const pawl_decision *d,
@@ -38,10 +49,12 @@ int pawl_order_is_before(const pawl_token *t, int64_t us) {
   return at && at < us;
 }
 
+/* But at an each: with what its items have brought it goes on. */
 void pawl_order_forget(pawl_decision *d) {
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     pawl_token *t = pawl_tok(d, k);
-    if (t->changed && t->state == PAWL_TOKEN_WAITING && happened(t))
+    if (t->changed && t->state == PAWL_TOKEN_WAITING && happened(t) &&
+        !pawl_detail_of(t)->total)
       pawl_detail_drop(t, PAWL_DETAIL_at);
   }
 }

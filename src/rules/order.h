@@ -8,10 +8,12 @@
  *      each of them the times that were due until then, in that order. A
  *      join that does not wait for all is settled after each, and so is one
  *      inside a fork that may lead to such a join. What interrupts a fork or an
- *      each waits for what came before inside (O9, interrupt.c).
- *   O2 a token inside a fork that was set going keeps when that happened
+ *      each waits for what came before inside (O9, interrupt.c), and
+ *      whatever comes for what is under way from before (O10).
+ *   O2 a token inside or beside a fork that was set going keeps when that happened
  *      ("at" of its detail): a letter's time of receipt, a time's due time.
- *      It passes it on where it forks, and where a join goes on from it.
+ *      It passes it on where it forks, and where a join goes on from it; an
+ *      each has that of the last item that has ended.
  *   O3 of the active tokens only those of the earliest such time take a step,
  *      until they wait, as may their handlers, end, or are to be tried again
  *      later: what a message
@@ -29,6 +31,8 @@
 /* What happened at that time sets the token going (O2). To be called before it
  * leaves its node. */
 void pawl_order_note(pawl_decision *d, int k, int64_t happened_us);
+/* Token `to`, at an each, may go on with what the other has brought. */
+void pawl_order_pass(pawl_decision *d, int from, int to);
 /* The earliest time among the tokens that are due (O3); PAWL_NEVER: there is
  * none, and all may take their step. */
 int64_t pawl_order_first(const pawl_decision *d,

@@ -104,10 +104,11 @@ static int is_over(const pawl_token *t, int64_t before_us, int32_t except) {
          (!except || (t->no != except && pawl_detail_of(t)->host != except));
 }
 
-/* Does it end what is inside, which is to go first (O9)? */
+/* Is what was set going before it to go first (O9, O10)? */
 static int goes_behind(pawl_decision *d, int k, const pawl_node *node) {
   const pawl_token *t = pawl_tok(d, k);
 
+  if (pawl_others_go_first(d, t->due_us)) return 1;
   if (node->host >= 0) return pawl_boundary_waits(d, k, t->due_us);
   return pawl_kind_of(d, node)->has_scope &&
          pawl_scope_goes_first(d, t->no, t->due_us);

@@ -47,7 +47,33 @@ static void it_comes_to_nothing_where_they_are_through(void) {
   kit_close(&k);
 }
 
+#define RACE                                                               \
+  "'start':'f','nodes':[{'name':'f','kind':'fork','next':{'a':'a','b':'b'" \
+  "}},{'name':'a','kind':'wait','event':'a','next':'s'},"                  \
+  "{'name':'b','kind':'wait','event':'b','next':'j'},"                     \
+  "{'name':'j','kind':'join','expect':'any','losers':'cancel','next':'z'}" \
+  "," KIT_STEP("s", "j") "," KIT_FINISH "]"
+
+/* O10 */
+static void it_is_not_won_by_what_came_later(void) {
+  kit k;
+  kit_open(&k, RACE);
+  kit_run(&k);
+  send(&k, "a", 1);
+  send(&k, "b", 2);
+  k.now += PAWL_SECOND;
+  kit_decide(&k);
+  CHECK(k.d.plan.holds && !k.d.plan.heard);
+  kit_store(&k);
+  kit_run(&k);
+  CHECK_STATUS(&k, "completed");
+  CHECK(strstr(k.history.at, "received a, step s, "));
+  CHECK(!strstr(k.history.at, "received b"));
+  kit_close(&k);
+}
+
 TEST_PART(interrupt_test) {
+  it_is_not_won_by_what_came_later();
   it_waits_until_they_stand_still();
   it_comes_to_nothing_where_they_are_through();
 }

@@ -8,6 +8,7 @@
 
 #include "../../value/json.h"
 #include "../machine.h"
+#include "../order.h"
 
 /* ---- items ---- */
 
@@ -307,6 +308,7 @@ void pawl_each_item_left(pawl_decision *d, int k) {
   if (parked < 0) return;
   (void)pawl_boundaries_settle(d); /* on forks in which nobody is left */
   int64_t no = pawl_item_of(pawl_tok(d, k), level);
+  pawl_order_pass(d, k, parked);
   if (item_lives(d, pawl_tok(d, parked)->no, level, no)) return;
   item_done(d, parked, no, pawl_strz(NULL));
   judge(d, parked);
@@ -322,6 +324,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
   if (parked < 0 || pawl_tok_node(d, parked) != node)
     return begin_each(d, k, node, to, err);
   int64_t no = pawl_item_of(pawl_tok(d, k), level);
+  pawl_order_pass(d, k, parked);
   item_done(d, parked, no, pawl_buf_str(&pawl_detail_of(pawl_tok(d, k))->out));
   pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_out); /* it is kept there now */
   pawl_token_end(d, k, NULL);
@@ -384,6 +387,7 @@ void pawl_each_item_failed(pawl_decision *d, int parked, int level, int k,
                            const pawl_error *err) {
   int64_t no = pawl_item_of(pawl_tok(d, k), level);
 
+  pawl_order_pass(d, k, parked);
   end_item(d, k, pawl_tok(d, parked)->no, level, no, "its item failed");
   item_failed(d, parked, no, err);
 }
@@ -556,6 +560,7 @@ static void take(pawl_decision *d, int k, const pawl_node *node,
   if (pawl_detail_of(pawl_tok(d, k))->enough) return; /* it came too late */
   pawl_child_text(d, data, "status", status, sizeof status);
   if (d->plan.failed) return; /* nothing of it counts */
+  pawl_order_note(d, k, l->received_us);
   (void)pawl_json_get(data, "output", &output);
   if (!strcmp(status, "completed")) {
     item_done(d, k, index, output);
