@@ -317,6 +317,7 @@ static void run_tokens(pawl_decision *d) {
 /* When it must be looked at next; 0: now. */
 static int64_t next_look(pawl_decision *d) {
   const pawl_plan *p = &d->plan;
+  const int64_t first = pawl_order_first(d, &p->state.tokens);
   int64_t soonest = PAWL_NEVER;
 
   if (p->state.deadline_us && !pawl_is_undoing(d))
@@ -325,7 +326,8 @@ static int64_t next_look(pawl_decision *d) {
     const pawl_token *t = &p->state.tokens.at[k];
     if (!pawl_token_is_live(t->state) || pawl_is_aloft(d, t)) continue;
     if (pawl_is_undoing_part(d) && t->no != p->state.undo.token) continue;
-    if (d->naloft && !d->may_wait && is_due(d, t) && wants_place(d, k))
+    if (d->naloft && !d->may_wait && is_due(d, t) &&
+        (wants_place(d, k) || !pawl_order_may_run(t, first)))
       continue; /* whoever has a place for it looks (pawl_decide_may_wait) */
     if (is_due(d, t) || pawl_token_asks_now(t)) return 0;
     if (t->due_us && t->due_us < soonest) soonest = t->due_us;

@@ -5,10 +5,10 @@
  *      before it (order.h): joins and eachs that have what they wait for go on
  *      first; while tokens are under way that something earlier set going, the
  *      letter or the time, and whatever came later, is left for the next look.
- *      Not for one that waits in its handler, or is to be tried again; nor for
- *      one that goes round without waiting, or has to let such a one go first
- *      (O3): that may never end, and the interruption may be what is to end
- *      it.
+ *      Not for one that waits in its handler or for a place, or is to be tried
+ *      again; nor for one that goes round without waiting, or has to let such
+ *      a one go first (O3): that may never end, and the interruption may be
+ *      what is to end it.
  *  O10 so is whatever comes while a token is under way that something earlier
  *      set going, wherever that stands: what came later may win a race, end
  *      the instance, or be an event that the other is on its way to wait for.
@@ -25,6 +25,12 @@
 
 /* ---- who is under way ---- */
 
+/* Can it begin, beside handlers that wait? */
+static int has_place(const pawl_decision *d, const pawl_node *node) {
+  if (node->kind == PAWL_KIND_UNDO) return !d->naloft;
+  return d->may_wait || node->kind != PAWL_KIND_STEP || node->transactional;
+}
+
 /* Will it take a step in this look or the next, and none of it for the second
  * time? */
 static int is_under_way(pawl_decision *d, int k) {
@@ -34,9 +40,7 @@ static int is_under_way(pawl_decision *d, int k) {
       t->due_us > pawl_decision_now(d) || pawl_is_aloft(d, t))
     return 0;
   const pawl_node *node = pawl_tok_node(d, k);
-  if (!node) return 0;
-  if (node->kind == PAWL_KIND_UNDO) return !d->naloft;
-  return d->may_wait || node->kind != PAWL_KIND_STEP || node->transactional;
+  return node && has_place(d, node);
 }
 
 /* Is it an each that the token is an item of? */
@@ -70,8 +74,17 @@ static int goes_round(pawl_decision *d, int k) {
   return pawl_has_way(d, at, at, stops, pawl_tok(d, k));
 }
 
-/* Does one go round whose turn is first? Then nobody else has his; in a claim
- * that is old enough for it to have lost its place, the next one tells. */
+static int is_in_the_way(pawl_decision *d, int k) {
+  const pawl_token *t = pawl_tok(d, k);
+  const pawl_node *node = pawl_tok_node(d, k);
+
+  return (node && !pawl_is_aloft(d, t) && !has_place(d, node)) ||
+         goes_round(d, k);
+}
+
+/* Does one go round, or find no place, whose turn is first? Then nobody else
+ * has his; in a claim that is old enough for it to have lost its place, the
+ * next one tells. */
 static int is_crowded(pawl_decision *d) {
   const pawl_token_list *all = &d->plan.state.tokens;
   const int64_t first = pawl_order_first(d, all);
@@ -79,7 +92,7 @@ static int is_crowded(pawl_decision *d) {
   if (first == PAWL_NEVER) return 0;
   for (int k = 0; k < all->n; k++)
     if (all->at[k].state == PAWL_TOKEN_ACTIVE &&
-        pawl_order_may_run(&all->at[k], first) && goes_round(d, k))
+        pawl_order_may_run(&all->at[k], first) && is_in_the_way(d, k))
       return 1;
   return 0;
 }

@@ -40,6 +40,33 @@ static void times_before_a_letter_come_before_it(void) {
   kit_close(&k);
 }
 
+/* Where the first has to wait for a place of its handler, the next is not
+ * looked at again and again, though it needs none. */
+static void whose_turn_is_not_yet_is_not_looked_at(void) {
+  kit k;
+  kit_open(&k,
+           "'start':'f','nodes':[{'name':'f','kind':'fork','next':{'a':'a',"
+           "'b':'b','c':'c'}}," KIT_STEP("a", "j") "," KIT_STEP("s", "j")
+           ",{'name':'b','kind':'wait','event':'b','next':'s'},"
+           "{'name':'c','kind':'wait','event':'c','next':'t'},"
+           "{'name':'t','kind':'step','run':true,'transactional':true,"
+           "'next':'j'},{'name':'j','kind':'join','next':'z'}," KIT_FINISH
+           "]");
+  kit_says(&k, "a", PAWL_HANDLER_RUN, "...");
+  kit_step(&k);
+  (void)kit_decide(&k);
+  CHECK_INT(k.d.naloft, 1);
+  k.d.may_wait = 0;
+  kit_event(&k, "b", NULL)->received_us = k.now + 1;
+  kit_event(&k, "c", NULL)->received_us = k.now + 2;
+  k.now += PAWL_SECOND;
+  kit_step(&k);
+  CHECK_BUF(k.history, "started f, received b, received c, ");
+  CHECK(!kit_decide(&k));
+  CHECK(k.d.plan.look_us > k.now);
+  kit_close(&k);
+}
+
 static void those_without_a_time_come_after(void) {
   kit k;
   pawl_token_list all = {0};
@@ -68,6 +95,7 @@ static void those_without_a_time_come_after(void) {
 }
 
 TEST_PART(order_test) {
+  whose_turn_is_not_yet_is_not_looked_at();
   what_was_due_first_comes_to_its_join_first();
   times_before_a_letter_come_before_it();
   those_without_a_time_come_after();
