@@ -193,6 +193,8 @@ static void depth_is_bounded(void) {
   text[2 * deep + 2] = '\0';
   CHECK_INT(check(text, &err), PAWL_LIMIT);
   CHECK_TEXT(err.where, "1:225");
+  CHECK_INT(pawl_json_check(pawl_strz(text), NULL, &err), PAWL_LIMIT);
+  CHECK_TEXT(err.message, "nested deeper than 200 levels"); /* as a value */
   CHECK_INT(pawl_json_check_depth(pawl_strz("[[[]]]"), 3, NULL, &err),
             PAWL_OK);
   CHECK_INT(pawl_json_check_depth(pawl_strz("[[[]]]"), 2, NULL, &err),

@@ -45,6 +45,12 @@ static void words_are_checked(void) {
   bad("\"boolean > 1\"", "in: \"boolean > 1\" has no bounds", NULL);
   bad("\"one of a,,b\"", "in: \"one of a,,b\" has an empty word in its list",
       NULL);
+  bad("\"one of a, b, a\"",
+      "in: \"one of a, b, a\" has a word twice in its list", NULL);
+  bad("\"string[][]\"", "in: \"string[][]\" is a list of lists: say array",
+      NULL);
+  bad("\"string?[]\"",
+      "in: \"string?[]\" has its ? within: it stands at the end", NULL);
   bad("[]", "in: \"[]\" says what each member is, once", NULL);
   bad("[\"string\",\"any\"]",
       "in: \"[\"string\",\"any\"]\" says what each member is, once", NULL);

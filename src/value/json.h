@@ -38,6 +38,12 @@
 /* And in an answer, or in options. */
 #define PAWL_JSON_DEPTH (PAWL_RECORD_DEPTH + 16)
 
+/* What a reader or writer of so many levels says that the limit is: a value's,
+ * where it has but room around that. */
+static inline int pawl_json_depth_told(int most) {
+  return most > PAWL_VALUE_DEPTH ? PAWL_VALUE_DEPTH : most;
+}
+
 typedef enum pawl_json_kind {
   PAWL_JSON_NULL,
   PAWL_JSON_FALSE,

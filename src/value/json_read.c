@@ -136,7 +136,8 @@ static pawl_code next_word(pawl_json_reader *r, const char *word,
 static pawl_code next_begin(pawl_json_reader *r, pawl_json_kind kind,
                             pawl_error *err) {
   if (r->depth == r->most) {
-    pawl_fail(err, PAWL_LIMIT, "nested deeper than %d levels", r->most);
+    pawl_fail(err, PAWL_LIMIT, "nested deeper than %d levels",
+              pawl_json_depth_told(r->most));
     pawl_json_locate(r->text, r->at, err);
     return PAWL_LIMIT;
   }

@@ -373,7 +373,8 @@ static pawl_code enter(const encoder *e, const level *self) {
   for (const level *l = self->up; l; l = l->up)
     if (l->table == self->table) return refuse(e, self->up, "a cycle", NULL);
   if (self->depth > e->most) {
-    pawl_fail(e->err, PAWL_LIMIT, "nested deeper than %d levels", e->most);
+    pawl_fail(e->err, PAWL_LIMIT, "nested deeper than %d levels",
+              pawl_json_depth_told(e->most));
     return at_path(e, self->up, PAWL_LIMIT);
   }
   if (!lua_checkstack(e->L, 2 * KEPT + EXTRA)) {

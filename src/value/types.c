@@ -182,6 +182,14 @@ static size_t word_length(pawl_str s) {
   return n;
 }
 
+static int has_word(pawl_str list, pawl_str word) {
+  pawl_str other;
+
+  while (cut(&list, ',', &other))
+    if (pawl_str_eq(other, word)) return 1;
+  return 0;
+}
+
 /* NULL: it is read; else what is wrong with it. */
 static const char *read_piece(pawl_str s, piece *p) {
   pawl_str word, rest;
@@ -189,8 +197,10 @@ static const char *read_piece(pawl_str s, piece *p) {
   if (starts(s, "one of ")) {
     p->what = OF_SET;
     p->words = rest = from(s, 7);
-    while (cut(&rest, ',', &word))
+    while (cut(&rest, ',', &word)) {
       if (!word.len) return "has an empty word in its list";
+      if (has_word(rest, word)) return "has a word twice in its list";
+    }
     return NULL;
   }
   word = (pawl_str){s.at, word_length(s)};
@@ -199,6 +209,8 @@ static const char *read_piece(pawl_str s, piece *p) {
   s = from(s, word.len);
   p->is_list = starts(s, "[]");
   if (p->is_list) s = from(s, 2);
+  if (starts(s, "[]")) return "is a list of lists: say array";
+  if (starts(s, "?")) return "has its ? within: it stands at the end";
   if (s.len && !p->is_list && (p->what == OF_ANY || p->what == OF_BOOLEAN))
     return "has no bounds";
   if (!read_bounds(p, s))
