@@ -1,6 +1,7 @@
 -- An application for credit, decided about by a person. When the loan cannot
 -- be made, three times, somebody sees to that, and has it tried again or given
--- up. A preview is decided about in the same way, and nothing is lent.
+-- up. A preview is decided about in the same way, and nothing is lent. The
+-- program lends `create_loan`.
 --
 -- nFlow, nflow-tests, CreditApplicationWorkflow.java: 102 lines.
 local pawl = require "pawl"

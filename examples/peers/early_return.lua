@@ -9,7 +9,8 @@ local pawl = require "pawl"
 
 local transfer = pawl.workflow { code = "peers.early_return" }
 
-transfer:wait("asked", { event = "transfer", into = "request" })
+transfer:wait("asked", { event = "transfer", into = "request",
+  accepts = { amount = "number" } })
 
 transfer:step("begin", {
   retry = false, -- somebody waits: he is told at once

@@ -1,6 +1,7 @@
 -- A trip is reserved, paid and confirmed, or all of it is taken back, the
 -- newest first, each three times if need be. However that goes, it is told,
--- and a person is given what has failed (saga_repair.lua).
+-- and a person is given what has failed (saga_repair.lua). The program lends
+-- `travel`.
 --
 -- AWS Step Functions, step-functions-workflows-collection,
 -- saga-pattern-cdk/lib/stateMachine.ts: 139 lines, and the functions that it
