@@ -387,7 +387,7 @@ none("a mark is left once", "%{mark} of %{type}: %{n} times",
 --- Where each event came first, by "INSTANCE/SEQ"; what nobody emitted.
 local function received_first(store)
   local first = {}
-  for at, line in ipairs(store.received) do
+  for at, line in ipairs(store.heard.received) do
     local event = cjson.decode(line)
     local place = event.id:gsub("-", "")
     first[place] = first[place] or at
@@ -544,6 +544,8 @@ none("nobody waits unseen: children", "%{id}",
          where o.parent = i.id and $node(o.parent_place) = t.node
            and o.status not in %s))]]):format(ENDED))
 
+-- One may be completed when what calls it off has come before: it is dropped
+-- with its answer, and keeps it.
 none("tasks are done once",
   "task of %{id}, visit %{visit}: %{status}, %{n} answers",
   [[select $id(t.instance) as id, t.visit as visit, t.status as status,
@@ -554,7 +556,10 @@ none("tasks are done once",
      where (select count(*) from pawl.history h where h.shard = t.shard
              and h.instance = t.instance and h.visit = t.visit
              and h.type = 'task')
-           <> (case when t.status = 'completed' then 1 else 0 end)]])
+           <> (case when t.status = 'completed' and not exists (
+                 select 1 from pawl.history h where h.shard = t.shard
+                   and h.instance = t.instance and h.visit = t.visit
+                   and h.type = 'dropped') then 1 else 0 end)]])
 
 none("nobody is asked by the ended", "task of %{id}: %{status}",
   ([[select $id(t.instance) as id, t.status as status
@@ -568,6 +573,64 @@ none("a task's answer is that of who completed it",
   [[select $id(instance) as id, completed_by as who, output from pawl.task
      where status = 'completed'
        and coalesce(output->>'by', '') <> coalesce(completed_by, '?')]])
+
+none("a job is taken by one", "job %{job} is taken %{n} times",
+  [[select h.changes->'event'->>'id' as job, count(*) as n
+      from pawl.history h join pawl.instance i
+        on i.shard = h.shard and i.id = h.instance
+     where h.type = 'received' and i.workflow = 't.taker'
+     group by h.changes->'event'->>'id' having count(*) > 1]])
+
+--- What is stored as answers, by "INSTANCE EVENT".
+local function answers_of(store)
+  local answers = {}
+  for _, row in ipairs(store:rows [[select $id(instance) as id, name, value
+    from pawl.published where answers]]) do
+    answers[row.id .. " " .. row.name] = cjson.decode(row.value)
+  end
+  return answers
+end
+
+--- It is what all who asked were told, however often.
+check("an answer stays as it was told", function(store, tell)
+  local answers, here = answers_of(store), {}
+  for _, row in ipairs(store:instances()) do here[row.id] = true end
+  for _, line in ipairs(store.heard.answers) do
+    local told = cjson.decode(line)
+    local id = told.instance:gsub("-", "")
+    local is = answers[id .. " " .. told.event]
+    local now = is and (is.error and is.error.code or canon(is.value))
+    local then_ = told.error or canon(told.value)
+    if here[id] and now ~= then_ then
+      tell(("%s, %s: told %s, stored is %s"):format(id, told.event, then_,
+        tostring(now)))
+    end
+  end
+end)
+
+--- Each in its turn, as it was received, and none besides.
+check("what was received is answered in its turn", function(store, tell)
+  local answers, turn = answers_of(store), {}
+  for _, row in ipairs(store:rows [[
+    select $id(h.instance) as id, h.changes->'event'->>'id' as event
+      from pawl.history h join pawl.instance i
+        on i.shard = h.shard and i.id = h.instance
+     where h.type = 'received' and i.workflow = 't.desk'
+     order by h.instance, h.seq]]) do
+    local place = row.id .. " " .. row.event
+    turn[row.id] = (turn[row.id] or 0) + 1
+    local value = (answers[place] or {}).value or {}
+    local n = tonumber(row.event:match "/ask(%d+)$")
+    if value.turn ~= turn[row.id] or value.n ~= n then
+      tell(("%s: turn %d is answered %s"):format(place, turn[row.id],
+        canon(value)))
+    end
+    answers[place] = nil
+  end
+  for place, answer in pairs(answers) do
+    if not answer.error then tell(place .. " was not received") end
+  end
+end)
 
 none("what is counted is there", "%{workflow} %{version} %{status} %{node}: "
   .. "%{told} are told, %{there} are there", stored.wrong)
@@ -615,12 +678,13 @@ end
 ---@param sql fun(text: string): table[]  tables as in PostgreSQL
 ---@param cases torture.Case[]  all that the store has been given
 ---@param dialect "sqlite"|"postgres"
----@param received string[]  lines: events, in the order in which they came
+---@param heard { received: string[], answers: string[] }  lines: events, in the
+---              order in which they came; what was told to those who asked
 ---@param only string?  the name of one check
 ---@return string[] found  "the check: what"; none when all is well
-function checker.check(sql, cases, dialect, received, only)
+function checker.check(sql, cases, dialect, heard, only)
   local store = setmetatable({ sql = sql, cases = cases, dialect = dialect,
-    received = received }, Store)
+    heard = heard }, Store)
   local found = {}
   for _, one in ipairs(checks) do
     if not only or only == one.name then make(one, store, found) end

@@ -21,6 +21,11 @@ local plan = assert(pawl.json.decode(assert(read_file(arg[1]))))
 local options = { pooler = arg[4] == "pooler", create = false }
 local engine
 
+-- Beside the journal: journal2, answers2.
+local answers = assert(io.open((arg[2]:gsub("journal(%d+)$", "answers%1")),
+  "a"))
+answers:setvbuf "no"
+
 ---- actions -------------------------------------------------------------------
 
 -- Each returns true when it is done, "later", or nil and an error.
@@ -134,6 +139,45 @@ function actions.signal(case, action)
     signal.instance = id
   end
   return unless_ended(engine:signal(signal))
+end
+
+--- Until all its children are there: what came before them is not theirs.
+function actions.gather(case, action)
+  local id, err = id_of(case)
+  if not id then return nil, err end
+  local list, why = engine:list { parent = id }
+  if not list then return nil, why end
+  return #list >= action.n or "later"
+end
+
+--- Until it stands there.
+function actions.reach(case, action)
+  local id, err = id_of(case)
+  if not id then return nil, err end
+  local got, why = engine:get(id)
+  if not got then return nil, why end
+  for _, token in ipairs(got.tokens) do
+    if token.node == action.node then return true end
+  end
+  return "later"
+end
+
+--- What it is told stands in a file, for the checker. What is bad may come when
+--- nobody is there who would refuse it.
+function actions.ask(case, action)
+  local id, err = id_of(case)
+  if not id then return nil, err end
+  local answer, why = engine:ask(id, action.name, action.data,
+    { event = action.id, timeout = 0 })
+  local is_bad = action.data.bad
+  if is_bad and not answer and why.code == "already_finished" then
+    return true
+  elseif not answer and not (is_bad and why.code == "as_told") then
+    return nil, why
+  end
+  answers:write(pawl.json.encode { instance = id, event = action.id,
+    value = answer, error = not answer and why.code or nil } .. "\n")
+  return true
 end
 
 function actions.cancel(case)

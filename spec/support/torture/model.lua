@@ -40,6 +40,7 @@ local Random = require "pawl.testing.random"
 ---@field place string?
 ---@field heir string?
 ---@field is_swept boolean?  by whoever prunes, and by nobody else
+---@field way table         what is not left to chance, by its name
 
 local model = {}
 
@@ -83,6 +84,13 @@ function Draw:event(case, event, from, to)
   end
 end
 
+--- So many times in a hundred, unless the case's way says it.
+function Draw:is(case, name, percent)
+  local wanted = case.way[name]
+  if wanted ~= nil then return wanted end
+  return self.random:chance(percent)
+end
+
 function Draw:pace()
   return self.random:weighted { none = 4, wait = 4, block = 1 }
 end
@@ -119,13 +127,14 @@ local kinds = {}
 function kinds.seq(draw, case)
   local nodes = { "a", "b", "c", "d", "e" }
   local failed = draw:fails(case.input, nodes)
-  if draw.random:chance(25) then
-    case.input.big = draw.random:between(100, 20000)
+  if draw:is(case, "is_big", 25) then
+    case.input.big = draw.random:between(case.way.is_big and 8000 or 100,
+      20000)
   end
   draw:start(case)
   case.expect = { status = { "completed" }, steps = once(table.unpack(nodes)),
     rows = { failed = failed } }
-  if draw.random:chance(20) then
+  if draw:is(case, "is_cancelled", 20) then
     draw:thread(case, { { op = "cancel", at = draw:at() } })
     case.expect = { status = { "completed", "cancelled" },
       steps = at_most_once(table.unpack(nodes)) }
@@ -215,7 +224,7 @@ function kinds.kids(draw, case)
   draw:start(case)
   case.expect = { status = { "completed" }, steps = { sum = 1 },
     vars = { sum = sum, failed = failed }, children = #kids }
-  if draw.random:chance(20) then
+  if draw:is(case, "is_cancelled", 20) then
     draw:thread(case, { { op = "cancel", at = draw:at() } })
     case.expect = { status = { "completed", "cancelled" },
       steps = { sum = { 0, 1 } }, children = { 0, #kids } }
@@ -293,6 +302,58 @@ function kinds.timer(draw, case)
     rows = { timer = 2, failed = failed } }
 end
 
+--- Jobs of one queue, for children that are there by then: each job is one's.
+function kinds.queue(draw, case)
+  local kids, jobs, sum = {}, 0, 0
+  for i = 1, draw.random:upto(6) do
+    kids[i] = { queue = case.key, count = draw.random:upto(4),
+      pace = draw:pace() }
+    jobs = jobs + kids[i].count
+  end
+  case.input.kids = kids
+  draw:start(case, 0, 0.5)
+  for i = 1, jobs do
+    sum = sum + i
+    for _ = 1, draw.random:chance(50) and 2 or 1 do
+      draw:thread(case, { { op = "gather", n = #kids },
+        { op = "signal", name = "t.job", key = case.key,
+          id = case.key .. "/job" .. i, data = { n = i }, at = draw:at() } })
+    end
+  end
+  case.expect = { status = { "completed" }, steps = { sum = 1 },
+    vars = { sum = sum, failed = 0 }, children = #kids }
+end
+
+--- Who asks twice, under one id, is told the same. Of an odd number the last
+--- is for the wait that refuses what is bad: some ask it only behind that, so
+--- that one is surely refused.
+function kinds.desk(draw, case)
+  local function ask(id, data)
+    return { op = "ask", name = "t.ask", data = data,
+      id = case.key .. "/" .. id, at = draw:at() }
+  end
+  local function by_some(id, data)
+    for _ = 1, draw.random:chance(60) and 2 or 1 do
+      draw:thread(case, { ask(id, data) })
+    end
+  end
+  local is_sure = draw:is(case, "is_refused", 30)
+  local n = is_sure and 1 + 2 * draw.random:upto(3)
+    or draw.random:between(2, 8)
+  local bad = draw.random:between(is_sure and 1 or 0, 2)
+  case.input.count = n
+  draw:fails(case.input, { "add" })
+  draw:start(case, 0, 0.5)
+  for i = 1, is_sure and n - 1 or n do by_some("ask" .. i, { n = i }) end
+  for i = 1, bad do by_some("bad" .. i, { bad = true }) end
+  if is_sure then
+    draw:thread(case, { ask("bad1", { bad = true }),
+      ask("ask" .. n, { n = n }) })
+  end
+  case.expect = { status = { "completed" }, steps = { add = n },
+    rows = { received = n, refused = { is_sure and 1 or 0, bad } } }
+end
+
 function kinds.task(draw, case)
   draw:start(case, 0, 0.6)
   for _, rival in ipairs { { "ann", "approved" }, { "bob", "rejected" } } do
@@ -351,7 +412,7 @@ end
 function kinds.saga(draw, case)
   draw:start(case, 0, 0.5)
   local steps = at_most_once("a", "b", "c")
-  if draw.random:chance(50) then
+  if draw:is(case, "is_let_go", 50) then
     draw:event(case, { name = "t.go", id = "go", is_addressed = true })
     case.expect = { status = { "failed" }, steps = once("a", "b", "c"),
       children = 1, also = undone }
@@ -376,6 +437,41 @@ function kinds.recalled(draw, case)
     also = undone }
 end
 
+-- By the node what was done until then, and when it is cancelled what was not
+-- undone yet; then it tidies up, if it had begun.
+local function back_and_tidy(seen)
+  local wanted = (seen.done.b and "b" or "") .. (seen.done.a and "a" or "")
+  if seen.status == "cancelled" then
+    wanted = wanted .. (seen.done.c and "c" or "")
+      .. (seen.done.tidy and "!" or "")
+    if seen.done.a and not seen.done.tidy then return "it has not tidied up" end
+  end
+  local told = seen.vars.undone or ""
+  return told ~= wanted
+    and ("undone is '%s', not '%s'"):format(told, wanted) or nil
+end
+
+function kinds.back(draw, case)
+  local failed = draw:fails(case.input, { "a", "b", "c" })
+  draw:start(case, 0, 0.7)
+  case.expect = { status = { "completed" }, steps = once("a", "b", "c"),
+    rows = { failed = failed, compensated = 1 }, also = back_and_tidy }
+  local is_held = draw:is(case, "is_held", 30)
+  if not is_held and draw:is(case, "is_cancelled", 50) then
+    for _ = 1, draw.random:upto(2) do
+      draw:thread(case, { { op = "cancel", at = draw:at() } })
+    end
+    case.expect = { status = { "completed", "cancelled" },
+      steps = at_most_once("a", "b", "c", "tidy"), also = back_and_tidy }
+  elseif is_held then
+    case.input.is_held = true
+    draw:thread(case, { { op = "reach", node = "hold" },
+      { op = "cancel", at = draw:at() } })
+    case.expect.status, case.expect.steps.tidy = { "cancelled" }, 1
+    case.expect.rows = nil
+  end
+end
+
 function kinds.book(draw, case)
   local failed = draw:fails(case.input, { "book1", "book2" })
   draw:start(case)
@@ -395,7 +491,7 @@ function kinds.hold(draw, case)
     actions[3] = { op = "resume", at = draw:at(0.5, 0.8) }
   end
   -- some wait for ever, and are to rest as they wait
-  if draw.random:chance(15) then
+  if draw:is(case, "is_left", 15) then
     case.expect.status, case.expect.steps = { "waiting" }, { a = 1 }
   else
     actions[#actions + 1] = { op = "signal", name = "t.go",
@@ -477,7 +573,7 @@ function Draw:fate(case, fate)
   end
   if not key_is_free[case.place] then
     actions[#actions + 1] = { op = "meet" }
-  elseif alone[case.kind] and self.random:chance(60) then
+  elseif alone[case.kind] and self:is(case, "has_heir", 60) then
     case.heir = self:uuid()
     actions[#actions + 1] = { op = "inherit" }
   end
@@ -496,13 +592,39 @@ local weights = { gone = 3, put = 3, mark = 3, lost = 3, seq = 10, slow = 2,
   all = 4, any = 4, two = 4, each = 4,
   few = 3, nest = 3, asked = 4, kids = 3, call = 4, event = 6, many = 2,
   begun = 3,
-  late = 4, timer = 4, task = 5, beside = 5,
+  late = 4, timer = 4, task = 5, beside = 5, queue = 4, desk = 5, back = 6,
   saga = 6, recalled = 3, book = 5, hold = 6,
   move = 5 }
 
-local names = {}
-for name in pairs(weights) do names[#names + 1] = name end
-table.sort(names)
+-- How each wave begins: what chance brings now and then, and the checker must
+-- meet, is in every one.
+local ways = {
+  seq = { { is_big = true, is_cancelled = false } },
+  kids = { { is_cancelled = false } },
+  desk = { { is_refused = true } },
+  saga = { { is_let_go = true }, { is_let_go = false } },
+  hold = { { is_left = true }, { is_left = false } },
+  back = { { is_held = true }, { is_held = false, is_cancelled = false },
+    { is_held = false, is_cancelled = true } },
+  timer = { {}, { fate = { "deleted", { "delete" } }, has_heir = false },
+    { fate = { "archive", { "archive" } } },
+    { fate = { "none", { "purge" } }, has_heir = false },
+    { fate = { "kept", { "purge" } }, has_heir = false } },
+}
+
+--- One of each way of each kind; those of which nothing is said are thrown
+--- away by nobody.
+local function opening()
+  local names, first = {}, {}
+  for name in pairs(weights) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    for _, way in ipairs(ways[name] or { {} }) do
+      first[#first + 1] = { kind = name, way = way }
+    end
+  end
+  return first
+end
 
 --- Beside everything else all of a workflow are noted at once.
 function Draw:notes(case)
@@ -510,7 +632,23 @@ function Draw:notes(case)
     request = self:uuid(), at = self:at(0, 0.9) } })
 end
 
---- The cases of one wave: one of each kind, then as the weights say.
+--- One case, and what becomes of it when it has ended.
+function Draw:case(name, kind, way)
+  local case = { key = name, workflow = "t." .. kind, kind = kind,
+    threads = {}, way = way or {} }
+  case.input = { key = case.key, pace = self:pace() }
+  kinds[kind](self, case)
+  if self.aside.random:chance(15) then self.aside:notes(case) end
+  local fate = case.way.fate
+  if not way and may_be_thrown_away(case) and self.random:chance(35) then
+    fate = self.random:pick(fates)
+  end
+  if fate or case.place then case.id = self:uuid() end
+  if fate then self:fate(case, fate) end
+  return case
+end
+
+--- The cases of one wave: those that it begins with, then as the weights say.
 ---@param seed integer
 ---@param options { n: integer, span: number, clients: integer, name: string }
 ---@return torture.Case[]
@@ -521,21 +659,12 @@ function model.draw(seed, options)
   end
   local draw = new(Random.new(seed))
   draw.aside = new(Random.new(seed + 1)) -- what leaves all others as they are
-  local cases = {}
+  local cases, first = {}, opening()
+  assert(options.n >= #first, #first .. " cases are the least")
   for i = 1, options.n do
-    local kind = names[i] or draw.random:weighted(weights)
-    local case = { key = ("%s-%d-%s"):format(options.name, i, kind),
-      workflow = "t." .. kind, kind = kind, threads = {} }
-    case.input = { key = case.key, pace = draw:pace() }
-    kinds[kind](draw, case)
-    if draw.aside.random:chance(15) then draw.aside:notes(case) end
-    if case.place then
-      case.id = draw:uuid()
-    elseif may_be_thrown_away(case) and draw.random:chance(35) then
-      case.id = draw:uuid()
-      draw:fate(case, draw.random:pick(fates))
-    end
-    cases[i] = case
+    local kind = first[i] and first[i].kind or draw.random:weighted(weights)
+    cases[i] = draw:case(("%s-%d-%s"):format(options.name, i, kind), kind,
+      first[i] and first[i].way)
   end
   return cases
 end

@@ -208,11 +208,8 @@ end
 ---- the course of it ----------------------------------------------------------
 
 local function load_all(engine)
-  for _, case in ipairs { "all", "any", "asked", "book", "call", "each",
-    "event", "few", "gone", "hold", "kid", "kids", "late", "many", "mark",
-    "mend", "move1", "move2", "nest", "put", "recalled", "saga", "seq",
-    "slow", "task", "timer", "two" } do
-    assert(engine:load(("%s/%s.lua"):format(flows, case)))
+  for file in shell.output { "ls", flows }:gmatch "%S+" do
+    assert(engine:load(flows .. "/" .. file))
   end
 end
 
@@ -385,7 +382,7 @@ end
 
 function Wave:check(cases, only)
   for _, text in ipairs(checker.check(self.store.sql, cases,
-    self.store.dialect, self.store.received, only)) do
+    self.store.dialect, self.store.heard, only)) do
     self:find("%s", text)
   end
 end
@@ -409,12 +406,20 @@ local function is_archived(cases)
   end
 end
 
---- What came, behind what came of earlier waves on this store.
-function Wave:read_received()
-  local file <close> = io.open(self.folder.dir .. "/received")
-  for line in file and file:lines() or function() end do
-    table.insert(self.store.received, line)
+--- What came, behind what came of earlier waves on this store. A line that was
+--- not written to its end is that of a client which was killed.
+function Wave:hear(kind, name)
+  local file <close> = io.open(self.folder.dir .. "/" .. name)
+  for line in file and file:lines "L" or function() end do
+    if line:sub(-1) == "\n" then
+      table.insert(self.store.heard[kind], line)
+    end
   end
+end
+
+function Wave:hear_all()
+  self:hear("received", "received")
+  for no = 1, self.n_clients do self:hear("answers", "answers" .. no) end
 end
 
 --- Runs it.
@@ -425,7 +430,9 @@ function Wave:run(earlier)
   self.earlier = earlier or {}
   self:load()
   local before = self:number(INSTANCES)
-  if before == 0 then self.store.received = {} end
+  if before == 0 then
+    self.store.heard = { received = {}, answers = {} }
+  end
   local cuts_before = self.store.cuts and self.store.cuts() or 0
   self.begun = system.gettime()
   self:write_plans()
@@ -442,7 +449,7 @@ function Wave:run(earlier)
   self:suffer()
   self:calm()
   self:rest()
-  self:read_received()
+  self:hear_all()
   local cases = table.move(self.cases, 1, #self.cases, #self.earlier + 1,
     self.earlier)
   is_archived(cases)
