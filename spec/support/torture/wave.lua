@@ -208,8 +208,9 @@ end
 ---- the course of it ----------------------------------------------------------
 
 local function load_all(engine)
-  for file in shell.output { "ls", flows }:gmatch "%S+" do
-    assert(engine:load(flows .. "/" .. file))
+  local find = { "find", flows, "-name", "*.lua" }
+  for path in shell.output(find):gmatch "[^\n]+" do
+    assert(engine:load(path))
   end
 end
 
