@@ -37,6 +37,10 @@ local plants = {
     [[update pawl.instance set variables =
       replace(cast(variables as text), '"sum":', '"some":')$json
       where id = $one(t.queue)]],
+    "update pawl.history set type = 'recovered' where type = 'condition' \
+      and instance = $one(t.met)",
+    "update pawl.history set type = 'recovered' where type = 'rescheduled' \
+      and instance = $one(t.moved)",
   },
   ["a visit ends once"] = {
     [[insert into pawl.history (shard, instance, seq, completed_at, token,
@@ -141,6 +145,16 @@ local plants = {
       where answers]],
     [[delete from pawl.history where type = 'received'
       and instance = $one(t.desk)]],
+  },
+  ["who completes it first counts"] = {
+    [[$of(t.token) update pawl.instance set variables =
+      replace(cast(variables as text), '"by":', '"to":')$json
+      where workflow = 't.token']],
+  },
+  ["what is moved is over at its new time"] = {
+    [[$of(t.moved) update pawl.history set due_at =
+      (select max(updated_at) from pawl.instance)
+      where type = 'rescheduled']],
   },
   ["nobody is leased"] = {
     [[insert into pawl.agenda (shard, instance, workflow, version,
@@ -389,7 +403,7 @@ end
 local function finished(store)
   store.start()
   store.renew()
-  local wave = Wave.new(store, { seed = 1, n = 45, span = 1, workers = 2,
+  local wave = Wave.new(store, { seed = 1, n = 50, span = 1, workers = 2,
     is_calm = true })
   assert.same({}, lacking(wave.cases), "plants ask for what the wave lacks: "
     .. "let `ways` in spec/support/torture/model.lua have it")

@@ -14,7 +14,7 @@ local ENDED = "('completed', 'failed', 'cancelled')"
 
 -- Rows with which a visit of a node ends.
 local COMPLETIONS = "('step', 'received', 'timer', 'task', 'child', 'each', "
-  .. "'timeout')"
+  .. "'timeout', 'condition')"
 
 ---- a store as it was read ----------------------------------------------------
 
@@ -598,15 +598,44 @@ check("an answer stays as it was told", function(store, tell)
   for _, line in ipairs(store.heard.answers) do
     local told = cjson.decode(line)
     local id = told.instance:gsub("-", "")
-    local is = answers[id .. " " .. told.event]
+    local is = told.event and answers[id .. " " .. told.event]
     local now = is and (is.error and is.error.code or canon(is.value))
     local then_ = told.error or canon(told.value)
-    if here[id] and now ~= then_ then
+    if told.event and here[id] and now ~= then_ then
       tell(("%s, %s: told %s, stored is %s"):format(id, told.event, then_,
         tostring(now)))
     end
   end
 end)
+
+--- Who was told that it is done by what he tells, of a token.
+check("who completes it first counts", function(store, tell)
+  local first = {}
+  for _, line in ipairs(store.heard.answers) do
+    local told = cjson.decode(line)
+    local id = told.instance:gsub("-", "")
+    if told.first and first[id] then tell(id .. " was done twice") end
+    first[id] = told.first or first[id]
+  end
+  for _, row in ipairs(store:instances()) do
+    local wanted, result = first[row.id], row.variables.result
+    if wanted and (not result or result.by ~= wanted) then
+      tell(("%s: %s was told so, it has %s"):format(row.id, wanted,
+        canon(result)))
+    end
+  end
+end)
+
+none("what is moved is over at its new time", "timer %{node} of %{id}",
+  [[select $id(t.instance) as id, t.node as node
+      from pawl.history t join pawl.history m
+        on m.shard = t.shard and m.instance = t.instance
+       and m.visit = t.visit and m.type = 'rescheduled'
+     where t.type = 'timer' and t.completed_at < m.due_at
+       and not exists (select 1 from pawl.history n
+         where n.shard = m.shard and n.instance = m.instance
+           and n.visit = m.visit and n.type = 'rescheduled'
+           and n.seq > m.seq)]])
 
 --- Each in its turn, as it was received, and none besides.
 check("what was received is answered in its turn", function(store, tell)

@@ -21,10 +21,13 @@ local plan = assert(pawl.json.decode(assert(read_file(arg[1]))))
 local options = { pooler = arg[4] == "pooler", create = false }
 local engine
 
--- Beside the journal: journal2, answers2.
+-- Beside the journal: journal2, answers2. One write each, so that none is cut
+-- short.
 local answers = assert(io.open((arg[2]:gsub("journal(%d+)$", "answers%1")),
   "a"))
 answers:setvbuf "no"
+
+local function note_told(what) answers:write(pawl.json.encode(what) .. "\n") end
 
 ---- actions -------------------------------------------------------------------
 
@@ -175,8 +178,23 @@ function actions.ask(case, action)
   elseif not answer and not (is_bad and why.code == "as_told") then
     return nil, why
   end
-  answers:write(pawl.json.encode { instance = id, event = action.id,
-    value = answer, error = not answer and why.code or nil } .. "\n")
+  note_told { instance = id, event = action.id, value = answer,
+    error = not answer and why.code or nil }
+  return true
+end
+
+--- As soon as it has its token. Who was told that it was done before may have
+--- done that itself, and its answer was lost.
+function actions.complete(case, action)
+  local id, err = id_of(case)
+  if not id then return nil, err end
+  local got, why = engine:get(id)
+  if not got then return nil, why end
+  if not got.variables.token then return "later" end
+  local is_first
+  is_first, why = engine:complete(got.variables.token, { by = action.by })
+  if is_first == nil then return nil, why end
+  if is_first then note_told { instance = id, first = action.by } end
   return true
 end
 
@@ -209,7 +227,7 @@ local function change(name)
     if not id then return nil, err end
     local ok, why = engine[name](engine, id, { by = "torture",
       set = action.set })
-    if name == "edit" then return ok, why end
+    if name == "edit" then return unless_ended(ok, why) end
     if ok and name == "suspend" then
       local instance = engine:get(id)
       if not instance or instance.status ~= "suspended" then return "later" end

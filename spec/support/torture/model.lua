@@ -302,6 +302,51 @@ function kinds.timer(draw, case)
     rows = { timer = 2, failed = failed } }
 end
 
+--- Each event moves it that comes while it stands, the last one may be too
+--- late.
+function kinds.moved(draw, case)
+  local n = draw.random:upto(3)
+  draw:start(case, 0, 0.6)
+  for i = 1, n do
+    draw:event(case, { name = "t.moved", id = "moved" .. i,
+      is_addressed = true, data = draw.random:upto(4) / 10 })
+  end
+  case.expect = { status = { "completed" }, steps = once("a", "b"),
+    rows = { timer = 1, rescheduled = { 1, n } } }
+end
+
+--- The second condition may hold as it is come to: then no row tells of it.
+function kinds.met(draw, case)
+  local n = draw.random:upto(5)
+  case.input.count, case.input.enough = n, draw.random:upto(n)
+  draw:fails(case.input, { "add" })
+  draw:start(case, 0, 0.4)
+  for i = 1, n do
+    draw:event(case, { name = "t.offer", id = "offer" .. i,
+      is_addressed = true })
+  end
+  draw:thread(case, { { op = "edit", at = draw:at(),
+    set = { is_told = true } } })
+  case.expect = { status = { "completed" },
+    steps = { add = n, b = 1, c = 1 },
+    rows = { received = n, condition = { 1, 2 } } }
+end
+
+--- Two are after it: which of them counts is who was told so.
+function kinds.token(draw, case)
+  local failed = draw:fails(case.input, { "ask" })
+  draw:start(case, 0, 0.6)
+  for _, who in ipairs { "ann", "bob" } do
+    draw:thread(case, { { op = "complete", by = who, at = draw:at() } })
+  end
+  case.expect = { status = { "completed" }, steps = once("ask", "last"),
+    rows = { received = 1, failed = failed },
+    also = function(seen)
+      local by = (seen.vars.result or {}).by
+      return by ~= "ann" and by ~= "bob" and "nobody has completed it"
+    end }
+end
+
 --- Jobs of one queue, for children that are there by then: each job is one's.
 function kinds.queue(draw, case)
   local kids, jobs, sum = {}, 0, 0
@@ -593,6 +638,7 @@ local weights = { gone = 3, put = 3, mark = 3, lost = 3, seq = 10, slow = 2,
   few = 3, nest = 3, asked = 4, kids = 3, call = 4, event = 6, many = 2,
   begun = 3,
   late = 4, timer = 4, task = 5, beside = 5, queue = 4, desk = 5, back = 6,
+  moved = 4, met = 4, token = 4,
   saga = 6, recalled = 3, book = 5, hold = 6,
   move = 5 }
 
