@@ -11,6 +11,7 @@
 #include "../../rules/stored.h"
 #include "../../rules/trim.h"
 #include "../../value/options.h"
+#include "../../value/types.h"
 #include "../common/find.h"
 #include "../versions/crossing.h"
 #include "../versions/versions.h"
@@ -555,8 +556,26 @@ static pawl_code check_status(pawl_engine *e, const change *c,
 
 /* ---- edit ---- */
 
-/* Applied to the variables of this moment, for their size alone: the one who
- * takes the letter applies it to those that he finds. */
+/* What the workflow declares of them; where nobody knows it, who takes the
+ * letter does. */
+static pawl_code check_declared(pawl_engine *e, const subject *s,
+                                pawl_str vars, pawl_error *err) {
+  pawl_def *def = NULL;
+  pawl_error unknown;
+  int own = 0;
+  pawl_code rc = PAWL_OK;
+
+  if (pawl_graph_find(e, s->row.workflow.at, s->row.version, &def, &own,
+                      &unknown) != PAWL_OK)
+    return PAWL_OK;
+  if (def->variables.at)
+    rc = pawl_types_fit_present(def->variables, vars, "vars", err);
+  if (own) pawl_def_free(def);
+  return rc;
+}
+
+/* Applied to the variables of this moment, for their size and kinds alone: the
+ * one who takes the letter applies it to those that he finds. */
 static pawl_code check_edit(pawl_engine *e, const change *c, const subject *s,
                             pawl_error *err) {
   pawl_buf delta = {.alloc = &e->alloc}, vars = {.alloc = &e->alloc};
@@ -577,6 +596,7 @@ static pawl_code check_edit(pawl_engine *e, const change *c, const subject *s,
   /* as a commit would refuse it, but before there is a letter that nobody can
    * take */
   TRY(pawl_check_bytes(e, "the variables would have", vars.len, err));
+  TRY(check_declared(e, s, pawl_buf_str(&vars), err));
 out:
   pawl_buf_deinit(&delta);
   pawl_buf_deinit(&vars);
