@@ -44,12 +44,17 @@ kit.describe("turns", function(backend)
     local engine = backend.fresh { batch = 4, durability = "grouped" }
     assert(engine:load(loop(state)))
     for _ = 1, 20 do assert(engine:start "t.loop") end
-    local claimed, over = 0, system.monotime() + 1.5
-    -- what is held is given back behind a fifth of a second without a turn
-    while system.monotime() < over do
-      claimed = claimed + assert(engine:tick(ONE)).claimed
+    local claimed, least, most, n = 0, nil, nil, nil
+    -- what is held is given back behind a fifth of a second without a turn,
+    -- which is longer where others have the processor
+    for _ = 1, 4 do
+      local over = system.monotime() + 1.5
+      while system.monotime() < over do
+        claimed = claimed + assert(engine:tick(ONE)).claimed
+      end
+      least, most, n = spread(state.turns)
+      if n == 20 and 20 * least >= state.n / 20 then break end
     end
-    local least, most, n = spread(state.turns)
     assert.equal(20, n)
     assert.is_true(20 * least >= state.n / 20, least .. " to " .. most)
     assert.is_true(claimed <= state.n + 4, claimed)
