@@ -195,6 +195,38 @@ kit.describe("an event that one branch waits for and another may come to",
     end
   end)
 
+kit.describe("a letter that waits for what came first", function(backend)
+  it("holds up nobody who is to end it, or to stop it", function()
+    for verb, status in pairs { cancel = "cancelled", suspend = "suspended" } do
+      local engine, clock, url = backend.fresh()
+      local rival, id, ran = kit.rival(backend, url, clock), nil, 0
+      local flow = pawl.workflow { code = "t.past", start = "f" }
+      flow:fork("f", { next = { "a", "b" } })
+      flow:wait("a", { event = "go", next = "s1" })
+      for i = 1, 4 do
+        flow:step("s" .. i, { next = i < 4 and "s" .. i + 1 or "j",
+          run = function()
+            ran = ran + 1
+            if i > 1 then return end
+            clock:advance(1)
+            assert(rival:signal { name = "note", instance = id })
+            assert(rival[verb](rival, id))
+          end })
+      end
+      flow:wait("b", { event = "note", next = "j" })
+      flow:join("j", { next = "z" })
+      flow:finish "z"
+      assert(engine:load(flow))
+      id = assert(engine:start "t.past")
+      assert(engine:run())
+      assert(engine:signal { name = "go", instance = id })
+      assert(engine:run())
+      assert.equal(status, assert(engine:get(id)).status)
+      assert.equal(1, ran)
+    end
+  end)
+end)
+
 kit.describe("a join that one event brings more to than it expects",
   function(backend)
     it("goes on with as many as it expects, the first of them", function()

@@ -92,7 +92,7 @@ return p->after == PAWL_AFTER_END || p->after == PAWL_AFTER_FORGET ||
     specs = { "spec/engine/order_spec.lua" } },
   { name = "what comes does not let others go first",
     file = "src/rules/interrupt.c",
-    from = "if (was_first(d, k, before_us)) return !is_crowded(d);\n  return 0;",
+    from = "if (was_first(d, k, before_us)) return is_patient(d);\n  return 0;",
     to = "(void)before_us;\n  return 0;",
     specs = { "spec/engine/late_spec.lua" } },
   { name = "a lane comes before what happened inside earlier",

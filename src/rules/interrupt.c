@@ -13,7 +13,7 @@
  *      set going, wherever that stands: what came later may win a race, end
  *      the instance, or be an event that the other is on its way to wait for.
  *      Not among more than a hundred tokens: each look for the letters of all
- *      of them has its price.
+ *      of them has its price. Nor for more than a hundred steps in a claim.
  */
 #include <assert.h>
 #include <string.h>
@@ -22,6 +22,7 @@
 #include "order.h"
 
 #define MOST_TOKENS 100 /* O10 */
+#define MOST_ROUNDS 100 /* O10 */
 
 /* ---- who is under way ---- */
 
@@ -83,13 +84,11 @@ static int is_in_the_way(pawl_decision *d, int k) {
 }
 
 /* Does one go round, or find no place, whose turn is first? Then nobody else
- * has his; in a claim that is old enough for it to have lost its place, the
- * next one tells. */
+ * has his. Where all have lost their places, it may be any of them. */
 static int is_crowded(pawl_decision *d) {
   const pawl_token_list *all = &d->plan.state.tokens;
   const int64_t first = pawl_order_first(d, all);
 
-  if (first == PAWL_NEVER) return 0;
   for (int k = 0; k < all->n; k++)
     if (all->at[k].state == PAWL_TOKEN_ACTIVE &&
         pawl_order_may_run(&all->at[k], first) && is_in_the_way(d, k))
@@ -147,9 +146,15 @@ static int an_each_goes_on(pawl_decision *d) {
   return 0;
 }
 
+/* A branch that takes what lies there, one thing after the other, may have as
+ * long a way as that. */
+static int is_patient(pawl_decision *d) {
+  return d->rounds <= MOST_ROUNDS && !is_crowded(d);
+}
+
 static int is_busy(pawl_decision *d, int64_t before_us) {
   for (int k = 0; k < d->plan.state.tokens.n; k++)
-    if (was_first(d, k, before_us)) return !is_crowded(d);
+    if (was_first(d, k, before_us)) return is_patient(d);
   return 0;
 }
 

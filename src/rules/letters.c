@@ -868,7 +868,7 @@ static int event(pawl_decision *d, pawl_letter *l) {
     pawl_letter_cancel(d, l);
     return 1;
   }
-  if (pawl_letter_waits(d, l) || d->plan.after == PAWL_AFTER_END) return 0;
+  if (pawl_letter_waits(d, l) || pawl_is_over(d)) return 0;
   return pawl_event_give(d, l);
 }
 
@@ -961,8 +961,19 @@ static void answer(pawl_decision *d, const pawl_letter *l) {
     pawl_untaken_note(d, l, "it had gone on from that task by then");
 }
 
+/* Behind one that waits for others (plan.holds) all do, but for what is to end
+ * or to stop it. */
+static int goes_past(const pawl_letter *l) {
+  static const char *const kinds[] = {"cancel", "kill", "suspend", "delete"};
+
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (pawl_letter_is(l, kinds[i])) return 1;
+  return 0;
+}
+
 /* 1: it is dealt with. */
 static int take(pawl_decision *d, pawl_letter *l) {
+  if (d->plan.holds && !goes_past(l)) return 0;
   for (size_t i = 0; i < NREQUESTS; i++) {
     if (!pawl_letter_is(l, requests[i].kind)) continue;
     if (pawl_stays_ended(d) &&
@@ -993,7 +1004,7 @@ static int take(pawl_decision *d, pawl_letter *l) {
   if (pawl_escalation_is(l) ? pawl_letter_waits(d, l)
                             : pawl_others_go_first(d, l->received_us))
     return 0;
-  if (d->plan.after == PAWL_AFTER_END) return 0;
+  if (pawl_is_over(d)) return 0;
   answer(d, l);
   return 1;
 }
@@ -1060,19 +1071,19 @@ static int lacks_crossing(const pawl_decision *d, const pawl_letter *l) {
 void pawl_letters_take(pawl_decision *d) {
   assert(!d->plan.nrecords && !d->plan.neffects); /* they come first */
   for (int i = 0; i < d->nletters; i++) {
-    if (lacks_crossing(d, &d->letters[i])) {
+    if (!d->plan.holds && lacks_crossing(d, &d->letters[i])) {
       d->plan.leaves = 1;
       d->plan.look = PAWL_LOOK_AGAIN;
       return;
     }
     if (take(d, &d->letters[i])) pawl_letter_taken(d, &d->letters[i]);
     pawl_joins_race(d);
-    pawl_conditions_look(d, d->letters[i].received_us);
-    if (d->plan.after == PAWL_AFTER_END || d->plan.holds) return;
+    if (!d->plan.holds) pawl_conditions_look(d, d->letters[i].received_us);
+    if (d->plan.after == PAWL_AFTER_END) return;
     if (d->plan.version && (!pawl_stays_ended(d) || i + 1 < d->nletters))
       return; /* the others are for the other version's look */
   }
-  d->plan.heard = 1;
+  d->plan.heard = !d->plan.holds;
   /* what was passed over is taken once it has been resumed, perhaps just now */
   if (d->plan.state.status == PAWL_STATUS_SUSPENDED) d->plan.leaves = 0;
 }

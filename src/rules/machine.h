@@ -264,7 +264,7 @@ void pawl_boundary_interrupt(pawl_decision *d, int k);
  * plan.holds says so. */
 int pawl_scope_goes_first(pawl_decision *d, int32_t host, int64_t before_us);
 int pawl_boundary_waits(pawl_decision *d, int k, int64_t at_us);
-/* The same for whatever happened at that time (O10). */
+/* The same for whatever happened at that time, among few tokens (O10). */
 int pawl_others_go_first(pawl_decision *d, int64_t before_us);
 int pawl_letter_waits(pawl_decision *d, const pawl_letter *l);
 

@@ -8,12 +8,12 @@
  *      each of them the times that were due until then, in that order. A
  *      join that does not wait for all is settled after each, and so is one
  *      inside a fork that may lead to such a join. What interrupts a fork or an
- *      each waits for what came before inside (O9, interrupt.c), and
- *      whatever comes for what is under way from before (O10).
+ *      each waits for what came before inside (O9, interrupt.c); what came
+ *      later, for what is under way since before (O10).
  *   O2 a token inside or beside a fork that was set going keeps when that happened
  *      ("at" of its detail): a letter's time of receipt, a time's due time.
  *      It passes it on where it forks, and where a join goes on from it; an
- *      each has that of the last item that has ended.
+ *      each has the latest of its items that have ended.
  *   O3 of the active tokens only those of the earliest such time take a step,
  *      until they wait, as may their handlers, end, or are to be tried again
  *      later: what a message
