@@ -279,12 +279,6 @@ static void run_token(pawl_decision *d, int k) {
     run_routing(d, k, "routed");
 }
 
-/* Its handler may wait, for which there has to be a place. */
-static int wants_place(pawl_decision *d, int k) {
-  const pawl_node *node = pawl_tok_node(d, k);
-  return node && node->kind == PAWL_KIND_STEP && !node->transactional;
-}
-
 /* Every token that is active now runs one step; those in need of their own
  * transaction by themselves. */
 static void run_tokens(pawl_decision *d) {
@@ -300,7 +294,7 @@ static void run_tokens(pawl_decision *d) {
     const pawl_node *node = pawl_tok_node(d, k);
     if ((node && node->transactional) != (d->turn == PAWL_TURN_UNIT)) continue;
     /* its time may have come since its place was looked for */
-    if (!d->may_wait && wants_place(d, k)) continue;
+    if (!d->may_wait && pawl_wants_place(pawl_tok_node(d, k))) continue;
     if (pawl_halts(d, k)) continue;
     run_token(d, k);
     pawl_joins_race(d);
@@ -317,7 +311,9 @@ static void run_tokens(pawl_decision *d) {
 /* When it must be looked at next; 0: now. */
 static int64_t next_look(pawl_decision *d) {
   const pawl_plan *p = &d->plan;
-  const int64_t first = pawl_order_first(d, &p->state.tokens);
+  const int is_full = d->naloft && !d->may_wait;
+  const int64_t first =
+      is_full ? pawl_order_first(d, &p->state.tokens) : PAWL_NEVER;
   int64_t soonest = PAWL_NEVER;
 
   if (p->state.deadline_us && !pawl_is_undoing(d))
@@ -326,8 +322,9 @@ static int64_t next_look(pawl_decision *d) {
     const pawl_token *t = &p->state.tokens.at[k];
     if (!pawl_token_is_live(t->state) || pawl_is_aloft(d, t)) continue;
     if (pawl_is_undoing_part(d) && t->no != p->state.undo.token) continue;
-    if (d->naloft && !d->may_wait && is_due(d, t) &&
-        (wants_place(d, k) || !pawl_order_may_run(t, first)))
+    if (is_full && is_due(d, t) &&
+        (pawl_wants_place(pawl_tok_node(d, k)) ||
+         !pawl_order_may_run(t, first)))
       continue; /* whoever has a place for it looks (pawl_decide_may_wait) */
     if (is_due(d, t) || pawl_token_asks_now(t)) return 0;
     if (t->due_us && t->due_us < soonest) soonest = t->due_us;
@@ -501,8 +498,7 @@ static int leads_to_step(pawl_decision *d) {
       d->turn != PAWL_TURN_WHOLE)
     return 0;
   const pawl_node *node = pawl_tok_node(d, (int)(t - p->state.tokens.at));
-  return node && node->kind == PAWL_KIND_STEP && !node->transactional &&
-         node->run_avg_us <= PAWL_SLOW_US;
+  return pawl_wants_place(node) && node->run_avg_us <= PAWL_SLOW_US;
 }
 
 /* May it run before the decision is stored? What that rests on, letters and

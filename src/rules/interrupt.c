@@ -22,14 +22,13 @@
 #include "order.h"
 
 #define MOST_TOKENS 100 /* O10 */
-#define MOST_ROUNDS 100 /* O10 */
 
 /* ---- who is under way ---- */
 
 /* Can it begin, beside handlers that wait? */
 static int has_place(const pawl_decision *d, const pawl_node *node) {
   if (node->kind == PAWL_KIND_UNDO) return !d->naloft;
-  return d->may_wait || node->kind != PAWL_KIND_STEP || node->transactional;
+  return d->may_wait || !pawl_wants_place(node);
 }
 
 /* Will it take a step in this look or the next, and none of it for the second
@@ -149,7 +148,7 @@ static int an_each_goes_on(pawl_decision *d) {
 /* A branch that takes what lies there, one thing after the other, may have as
  * long a way as that. */
 static int is_patient(pawl_decision *d) {
-  return d->rounds <= MOST_ROUNDS && !is_crowded(d);
+  return d->rounds <= PAWL_ORDER_ROUNDS && !is_crowded(d);
 }
 
 static int is_busy(pawl_decision *d, int64_t before_us) {
@@ -162,9 +161,12 @@ int pawl_others_go_first(pawl_decision *d, int64_t before_us) {
   const int n = d->plan.state.tokens.n;
 
   if (n < 2 || n > MOST_TOKENS) return 0;
-  if (an_each_goes_on(d)) pawl_gather(d);
-  if (pawl_is_over(d)) return 0;
-  if (!an_each_goes_on(d) && !is_busy(d, before_us)) return 0;
+  int waits = an_each_goes_on(d);
+  if (waits) {
+    pawl_gather(d);
+    waits = an_each_goes_on(d);
+  }
+  if (pawl_is_over(d) || !(waits || is_busy(d, before_us))) return 0;
   d->plan.holds = 1;
   return 1;
 }

@@ -895,33 +895,34 @@ void pawl_letter_taken(pawl_decision *d, const pawl_letter *l) {
 
 typedef void (*taker)(pawl_decision *d, const pawl_letter *l);
 
-/* What may be taken whenever the instance is held, without any handler. */
+/* What may be taken whenever the instance is held, without any handler; what is
+ * to end or to stop it, also behind a letter that waits (plan.holds). */
 static const struct {
   const char *kind;
   taker take;
-  int when_ended;
+  int when_ended, goes_past;
 } requests[] = {
-    {"cancel", pawl_letter_cancel, 0},
-    {"kill", pawl_letter_cancel, 0},
-    {"suspend", suspend, 0},
-    {"resume", resume, 0},
-    {"shift", shift, 0},
-    {"retry", retry, 1},
-    {"restart", restart, 1},
-    {"move", move, 0},
-    {"edit", edit, 0},
-    {"wake", wake, 0},
-    {"continue", go_on, 0},
-    {"step", step, 0},
-    {PAWL_HEED, heed, 0},
-    {"transfer", transfer, 1},
-    {"note", note, 1},
-    {"delete", delete, 1},
-    {"undelete", undelete, 1},
-    {"purge", purge, 1},
-    {"carry", carry, 1},
-    {"reclaim", reclaim, 1},
-    {"arrive", arrive, 1},
+    {"cancel", pawl_letter_cancel, 0, 1},
+    {"kill", pawl_letter_cancel, 0, 1},
+    {"suspend", suspend, 0, 1},
+    {"resume", resume, 0, 0},
+    {"shift", shift, 0, 0},
+    {"retry", retry, 1, 0},
+    {"restart", restart, 1, 0},
+    {"move", move, 0, 0},
+    {"edit", edit, 0, 0},
+    {"wake", wake, 0, 0},
+    {"continue", go_on, 0, 0},
+    {"step", step, 0, 0},
+    {PAWL_HEED, heed, 0, 0},
+    {"transfer", transfer, 1, 0},
+    {"note", note, 1, 0},
+    {"delete", delete, 1, 1},
+    {"undelete", undelete, 1, 0},
+    {"purge", purge, 1, 0},
+    {"carry", carry, 1, 0},
+    {"reclaim", reclaim, 1, 0},
+    {"arrive", arrive, 1, 0},
 };
 #define NREQUESTS (sizeof requests / sizeof *requests)
 
@@ -961,21 +962,11 @@ static void answer(pawl_decision *d, const pawl_letter *l) {
     pawl_untaken_note(d, l, "it had gone on from that task by then");
 }
 
-/* Behind one that waits for others (plan.holds) all do, but for what is to end
- * or to stop it. */
-static int goes_past(const pawl_letter *l) {
-  static const char *const kinds[] = {"cancel", "kill", "suspend", "delete"};
-
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (pawl_letter_is(l, kinds[i])) return 1;
-  return 0;
-}
-
 /* 1: it is dealt with. */
 static int take(pawl_decision *d, pawl_letter *l) {
-  if (d->plan.holds && !goes_past(l)) return 0;
   for (size_t i = 0; i < NREQUESTS; i++) {
     if (!pawl_letter_is(l, requests[i].kind)) continue;
+    if (d->plan.holds && !requests[i].goes_past) return 0;
     if (pawl_stays_ended(d) &&
         (!requests[i].when_ended || is_for_deleted(d, l)))
       return 1;
@@ -983,6 +974,7 @@ static int take(pawl_decision *d, pawl_letter *l) {
     requests[i].take(d, l);
     return 1;
   }
+  if (d->plan.holds) return 0;
   /* the rest moves tokens on, which may need handlers */
   if (d->turn == PAWL_TURN_LETTERS ||
       d->plan.state.status == PAWL_STATUS_SUSPENDED)

@@ -145,6 +145,10 @@ pawl_code pawl_spend(pawl_decision *d, pawl_quota quota, int64_t n,
 pawl_code pawl_spend_lines(pawl_decision *d, pawl_code rc, pawl_error *err);
 /* For what d->result has, its variables among it. */
 pawl_code pawl_spend_effects(pawl_decision *d, pawl_error *err);
+/* Its handler may wait, for which there has to be a place. */
+static inline int pawl_wants_place(const pawl_node *node) {
+  return node && node->kind == PAWL_KIND_STEP && !node->transactional;
+}
 /* Token k runs the step at index `at`, unless its handler waits. */
 void pawl_step_enter(pawl_decision *d, int k, int at);
 /* What a step's handler gave, or why it failed, becomes part of the plan. */
@@ -264,9 +268,10 @@ void pawl_boundary_interrupt(pawl_decision *d, int k);
  * plan.holds says so. */
 int pawl_scope_goes_first(pawl_decision *d, int32_t host, int64_t before_us);
 int pawl_boundary_waits(pawl_decision *d, int k, int64_t at_us);
-/* The same for whatever happened at that time, among few tokens (O10). */
-int pawl_others_go_first(pawl_decision *d, int64_t before_us);
 int pawl_letter_waits(pawl_decision *d, const pawl_letter *l);
+/* The same for whatever happened at that time, among few tokens (O10); the
+ * letter was asked about this, too. */
+int pawl_others_go_first(pawl_decision *d, int64_t before_us);
 
 /* ---- breakpoint.c ---- */
 

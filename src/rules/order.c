@@ -2,8 +2,6 @@
 
 #include "machine.h"
 
-#define MOST_ROUNDS 100 /* O4 */
-
 static int64_t happened(const pawl_token *t) {
   return pawl_detail_of(t)->at;
 }
@@ -26,7 +24,7 @@ int64_t pawl_order_first(const pawl_decision *d,
                          const pawl_token_list *tokens) {
   int64_t first = PAWL_NEVER;
 
-  if (tokens->n < 2 || d->rounds > MOST_ROUNDS) return first;
+  if (tokens->n < 2 || d->rounds > PAWL_ORDER_ROUNDS) return first;
   const int64_t now_us = pawl_decision_now(d);
   for (int k = 0; k < tokens->n; k++) {
     const pawl_token *t = &tokens->at[k];

@@ -10,8 +10,9 @@
  *      inside a fork that may lead to such a join. What interrupts a fork or an
  *      each waits for what came before inside (O9, interrupt.c); what came
  *      later, for what is under way since before (O10).
- *   O2 a token inside or beside a fork that was set going keeps when that happened
- *      ("at" of its detail): a letter's time of receipt, a time's due time.
+ *   O2 a token inside or beside a fork that was set going keeps when that
+ *      happened ("at" of its detail): a letter's time of receipt, a time's due
+ *      time.
  *      It passes it on where it forks, and where a join goes on from it; an
  *      each has the latest of its items that have ended.
  *   O3 of the active tokens only those of the earliest such time take a step,
@@ -27,6 +28,8 @@
 #define PAWL_RULES_ORDER_H
 
 #include "decide.h"
+
+enum { PAWL_ORDER_ROUNDS = 100 }; /* O4, O10: steps in one claim */
 
 /* What happened at that time sets the token going (O2). To be called before it
  * leaves its node. */
