@@ -148,6 +148,16 @@ end
 
 function kit.status(engine, id) return assert(engine:get(id)).status end
 
+--- The nodes that its tokens stand at, in the order of their names.
+function kit.standing(engine, id)
+  local nodes = {}
+  for _, token in ipairs(assert(engine:tokens(id))) do
+    nodes[#nodes + 1] = token.node
+  end
+  table.sort(nodes)
+  return table.concat(nodes, " ")
+end
+
 --- The newest row of history.
 function kit.last(engine, id)
   local history = assert(engine:history(id))

@@ -180,14 +180,9 @@ end
 ---- playing -----------------------------------------------------------------
 
 local function standing(engine, id)
-  local nodes = {}
-  for _, token in ipairs(assert(engine:tokens(id))) do
-    nodes[#nodes + 1] = token.node
-  end
-  table.sort(nodes)
   local seen = assert(engine:get(id))
   return ("%s; ran %s; stands at %s"):format(seen.status,
-    seen.variables.ran or "nothing", table.concat(nodes, " "))
+    seen.variables.ran or "nothing", kit.standing(engine, id))
 end
 
 --- What becomes of it in the engine, which has nothing else to do. `comes`: is

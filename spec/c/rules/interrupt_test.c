@@ -1,13 +1,15 @@
 /* What interrupts goes behind what came before it inside (O9). */
 #include "kit.h"
 
-#define FORK                                                               \
+#define BRANCHES                                                           \
   "'start':'f','nodes':[{'name':'f','kind':'fork','next':{'a':'a','b':'b'" \
   "}},{'name':'a','kind':'wait','event':'a','next':'s'},"                  \
-  "{'name':'b','kind':'wait','event':'b','next':'j'},"                     \
-  "{'name':'j','kind':'join','next':'z'},"                                 \
-  "{'name':'w','kind':'wait','on':'f','interrupt':true,'event':'e',"       \
-  "'next':'l'},{'name':'l','kind':'finish'}," KIT_STEP(                    \
+  "{'name':'b','kind':'wait','event':'b','next':'j'},"
+#define FORK                                                         \
+  BRANCHES                                                           \
+  "{'name':'j','kind':'join','next':'z'},"                           \
+  "{'name':'w','kind':'wait','on':'f','interrupt':true,'event':'e'," \
+  "'next':'l'},{'name':'l','kind':'finish'}," KIT_STEP(              \
       "s", "j") "," KIT_FINISH "]"
 
 static void send(kit *k, const char *name, int64_t after_us) {
@@ -48,9 +50,7 @@ static void it_comes_to_nothing_where_they_are_through(void) {
 }
 
 #define RACE                                                               \
-  "'start':'f','nodes':[{'name':'f','kind':'fork','next':{'a':'a','b':'b'" \
-  "}},{'name':'a','kind':'wait','event':'a','next':'s'},"                  \
-  "{'name':'b','kind':'wait','event':'b','next':'j'},"                     \
+  BRANCHES                                                                 \
   "{'name':'j','kind':'join','expect':'any','losers':'cancel','next':'z'}" \
   "," KIT_STEP("s", "j") "," KIT_FINISH "]"
 

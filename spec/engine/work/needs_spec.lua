@@ -132,15 +132,6 @@ local function ear_flow(build, key)
   return flow
 end
 
-local function standing(engine, id)
-  local nodes = {}
-  for _, token in ipairs(assert(engine:tokens(id))) do
-    nodes[#nodes + 1] = token.node
-  end
-  table.sort(nodes)
-  return table.concat(nodes, " ")
-end
-
 kit.describe("an event for one branch", function(backend)
   local function waiting_step(state)
     return function(flow)
@@ -194,7 +185,7 @@ kit.describe("an event for one branch", function(backend)
     rival = kit.rival(backend, url, clock)
     id = assert(engine:start "t.ear")
     play(engine, clock, 1)
-    assert.equal("both person slow", standing(engine, id))
+    assert.equal("both person slow", kit.standing(engine, id))
   end)
 
   it("that comes between two steps of a busy round is taken", function()
@@ -213,7 +204,7 @@ kit.describe("an event for one branch", function(backend)
     start_many(engine, "t.slow", SLOW)
     id = assert(engine:start "t.ear")
     play(engine, clock, 10)
-    assert.equal("both person", standing(engine, id))
+    assert.equal("both person", kit.standing(engine, id))
   end)
 end)
 

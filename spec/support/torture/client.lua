@@ -55,6 +55,12 @@ local function id_of(case)
   return id, err
 end
 
+local function instance_of(case)
+  local id, err = id_of(case)
+  if not id then return nil, err end
+  return engine:get(id)
+end
+
 function actions.start(case) return id_of(case) end
 
 ---- who has ended is thrown away ----------------------------------------------
@@ -155,9 +161,7 @@ end
 
 --- Until it stands there.
 function actions.reach(case, action)
-  local id, err = id_of(case)
-  if not id then return nil, err end
-  local got, why = engine:get(id)
+  local got, why = instance_of(case)
   if not got then return nil, why end
   for _, token in ipairs(got.tokens) do
     if token.node == action.node then return true end
@@ -186,15 +190,13 @@ end
 --- As soon as it has its token. Who was told that it was done before may have
 --- done that itself, and its answer was lost.
 function actions.complete(case, action)
-  local id, err = id_of(case)
-  if not id then return nil, err end
-  local got, why = engine:get(id)
+  local got, why = instance_of(case)
   if not got then return nil, why end
   if not got.variables.token then return "later" end
   local is_first
   is_first, why = engine:complete(got.variables.token, { by = action.by })
   if is_first == nil then return nil, why end
-  if is_first then note_told { instance = id, first = action.by } end
+  if is_first then note_told { instance = got.id, first = action.by } end
   return true
 end
 
