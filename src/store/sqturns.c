@@ -51,15 +51,13 @@ static int is_word_same(sqlite3_value *a, sqlite3_value *b) {
          memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0;
 }
 
-/* The words of a call behind those that are noted. */
+/* The words of a call, all of which have been read, behind those that are
+ * noted. */
 static void add_words(pawl_buf *text, sqlite3_value **args) {
   for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
     sqlite3_value *v = args[order[i]];
-    const unsigned char *bytes = sqlite3_value_text(v);
-    if (bytes)
-      pawl_buf_add(text, (const char *)bytes, (size_t)sqlite3_value_bytes(v));
-    else
-      text->failed = 1;
+    pawl_buf_add(text, (const char *)sqlite3_value_text(v),
+                 (size_t)sqlite3_value_bytes(v));
     pawl_buf_addc(text, 0);
   }
 }
@@ -114,11 +112,23 @@ static int note(pawl_sqturns *t, sqlite3_value **args) {
   return 1;
 }
 
-static void turned(sqlite3_context *context, int nargs, sqlite3_value **args) {
-  const int stays = nargs == NARGS && is_word_same(args[WAS], args[STATUS]) &&
-                    is_word_same(args[WAS_NODE], args[NODE]);
+/* A word that is not there was not read for want of memory: none is NULL, by
+ * the schema. */
+static int has_words(sqlite3_value **args) {
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+    if (!sqlite3_value_text(args[order[i]])) return 0;
+  return 1;
+}
 
-  if (!stays && !note(sqlite3_user_data(context), args))
+static int stays(sqlite3_value **args) {
+  return is_word_same(args[WAS], args[STATUS]) &&
+         is_word_same(args[WAS_NODE], args[NODE]);
+}
+
+static void turned(sqlite3_context *context, int nargs, sqlite3_value **args) {
+  (void)nargs;
+  if (!has_words(args) ||
+      (!stays(args) && !note(sqlite3_user_data(context), args)))
     sqlite3_result_error_nomem(context);
   else
     sqlite3_result_int(context, 1);
