@@ -211,6 +211,10 @@ local plants = {
         where name = 't.answer' order by key limit 1), pattern = 't.*'
       where instance = $one(t.hold waiting)]],
   },
+  ["nobody waits unseen: as if it had something"] = {
+    "update pawl.subscription set free = not $true \
+      where instance = $one(t.hold waiting)",
+  },
   ["nobody waits unseen: children"] = {
     [[update pawl.instance set parent_place = '{"node":"hold"}',
         parent = $one(t.hold waiting) where id = $one(t.kid)]],

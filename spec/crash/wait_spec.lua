@@ -1,7 +1,7 @@
 --- kill -9 of each process that takes part, at each of its commits, while an
 --- instance waits for what comes from outside: a token that is completed, an
---- event that moves a timer, variables that meet a condition. Whoever has died
---- is asked again, as its answer was lost.
+--- event that moves a timer, variables that meet a condition, an event that one
+--- takes for all. Whoever has died is asked again, as its answer was lost.
 local pawl = require "pawl"
 local Site = require "spec.support.site"
 local system = require "system"
@@ -274,5 +274,40 @@ Site.each("a wait for a condition", function(new)
     local all = play_all(site, { work, offer, offer, work, no, work, yes, yes,
       work })
     assert_deaths(all, { [1] = 4, [2] = 2, [4] = 4, [7] = 2, [9] = 2 })
+  end)
+end)
+
+---- an event that one takes ---------------------------------------------------
+
+local TAKEN = [[
+flow:wait("w", { event = "t.job", key = function(ctx) return ctx.id end,
+  take = "one", into = "n", next = "b" })
+flow:step("b", { next = "done", run = function(ctx) ctx.emit "done.b" end })
+flow:finish("done", { output = function(ctx) return ctx.vars.n end })
+]]
+
+local job = tell(function(_, one)
+  return { "signal", "t.job", "--key", one.id, "--id", one.id, "--data", "7" }
+end)
+
+--- An event that is stored, and whose sender has died, is posted after a while.
+local function work_on(site, one, fault)
+  local code, worker = work(site, one, fault)
+  for _ = 1, 60 do
+    if code ~= 0 or site.folder:json("show", one.id, "--store",
+      site.url).status == "completed" then break end
+    system.sleep(0.2)
+    code, worker = work(site, one)
+  end
+  return code, worker
+end
+
+Site.each("an event that one takes for all", function(new)
+  it("is had by whom it is assigned to, whoever dies", function()
+    local site = new(flow(TAKEN))
+    local all = play_all(site, { work, job, work_on })
+    assert_deaths(all, { [1] = 4, [2] = 5, [3] = 3 })
+    assert.equal(0, site:number "select count(*) from pawl.event \
+      where key is not null and (taker is null or assigned_at is not null)")
   end)
 end)

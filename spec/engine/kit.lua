@@ -354,6 +354,24 @@ function kit.poison(backend, url)
   end
 end
 
+--- Makes the store refuse to `write` rows of that table: "insert", "update".
+---@return fun()  lets it do so again
+function kit.refuse(backend, url, name, write)
+  local sqlite = backend.name == "sqlite"
+  backend.sql(url, (sqlite and [[create trigger spec_refuse
+      before %s on %s begin select raise(abort, 'spec: refused'); end;]]
+    or [[create function pawl.spec_refuse() returns trigger
+      language plpgsql as $f$ begin
+      raise exception 'spec: refused' using errcode = '23514'; end $f$;
+      create trigger spec_refuse before %s on %s
+      for each row execute function pawl.spec_refuse()]]):format(write,
+    kit.table(backend, name)))
+  return function()
+    backend.sql(url, sqlite and "drop trigger spec_refuse"
+      or "drop function pawl.spec_refuse cascade")
+  end
+end
+
 --- An id as this dialect writes it in SQL.
 function kit.id_literal(backend, id)
   return backend.name == "postgres" and ("'%s'"):format(id)

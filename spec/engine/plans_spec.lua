@@ -71,6 +71,8 @@ local MEANT = {
   { "ending_take", "due .*due_at<", "what is due: a batch" },
   { "event_prune", "expires .*expires_at<", "what has expired: a batch" },
   { "event_unposted", "unposted .*received_at<", "what is late: a batch" },
+  { "event_assigned", "assigned .*assigned_at<", "what is late: a batch" },
+  { "event_assigned_first", "assigned .*assigned_at>", "the first" },
   { "message_list", "instance,seq%)>", "a page, in order" },
   { "outbox_list", "unpublished", "a page, in the order of the index" },
   { "outbox_list_tenant", "tenant=%?", "a page of a tenant, in that order" },
@@ -1034,12 +1036,14 @@ local SUBSCRIBE = {
     with recursive n (i) as (select 1 union all select i + 1 from n
       where i < %d)
     insert into pawl_subscription (shard, instance, token, pattern, key, tenant,
-      since)
-    select 0, randomblob(16), 1, '%s', %s, '%s', 0 from n;]],
+      since, free)
+    select 0, randomblob(16), 1, '%s', %s, '%s', i, nullif(i %% 2, 1) + 1
+      from n;]],
   postgres = [[
     insert into pawl.subscription (shard, instance, token, pattern, key, tenant,
-      since)
-    select 0, gen_random_uuid(), 1, '%2$s', %3$s, '%4$s', now()
+      since, free)
+    select 0, gen_random_uuid(), 1, '%2$s', %3$s, '%4$s', to_timestamp(i),
+      case when i %% 2 = 0 then true end
       from generate_series(1, %1$d) i;]],
 }
 local EVENTS = {
@@ -1061,8 +1065,12 @@ kit.describe("the cost of routing an event", function(backend)
   local statements = kit.statements(backend.name)
   local pg = backend.name == "postgres"
   local routing = { "subscription_match", "subscription_match_open",
+    "subscription_free", "subscription_assign", "event_assign",
     "event_get", "event_posted", "event_unposted", "event_prune",
     "agenda_wake_many", "inbox_insert_many" }
+
+  local given = values(backend)
+  given.since = pg and "to_timestamp(0)" or "0"
 
   local function write(templates, ...)
     return pg and numbered(templates.postgres, ...)
@@ -1088,8 +1096,8 @@ kit.describe("the cost of routing an event", function(backend)
       for _, mode in ipairs(pg and { "force_generic_plan",
         "force_custom_plan" } or { "" }) do
         found[name .. " " .. mode] = pg
-          and postgres_cost(backend, url, statements[name], mode)
-          or sqlite_cost(backend, url, statements[name])
+          and postgres_cost(backend, url, statements[name], mode, given)
+          or sqlite_cost(backend, url, statements[name], given)
       end
     end
     return found
@@ -1112,17 +1120,17 @@ kit.describe("the cost of routing an event", function(backend)
         .. write(SUBSCRIBE, rows, "e.one", "null", ""))
       if analyze then backend.sql(url, "analyze") end
       local found = {}
-      for i = 1, 2 do
+      for i = 1, 3 do
         found[i] = pg and postgres_cost(backend, url, statements[routing[i]],
-          "force_generic_plan")
-          or sqlite_cost(backend, url, statements[routing[i]])
+          "force_generic_plan", given)
+          or sqlite_cost(backend, url, statements[routing[i]], given)
       end
       return found
     end
     local few = cost(100)
     for _, analyze in ipairs { false, true } do
       local many = cost(ROWS, analyze)
-      for i = 1, 2 do
+      for i = 1, 3 do
         -- a page of 64, each in another place
         assert.is_true(many[i] <= 2 * few[i] + 120,
           ("%s: %d, and %d of many"):format(routing[i], few[i], many[i]))

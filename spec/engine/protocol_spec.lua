@@ -283,7 +283,8 @@ kit.describe("rule 1, the lease id,", function(backend)
       token_progress = { visit = 2 }, -- the other one is that of token_put
       token_drop = {},
       subscription_put = { token = { 2 }, tenant = { "" }, pattern = { "paid" },
-        key = { "17" }, since = { now }, due_at = { probe.null } },
+        key = { "17" }, since = { now }, due_at = { probe.null },
+        free = { 1 } },
       subscription_delete = { token = { 2 } },
       subscription_clear = {},
       inbox_take = { no = { kit.draw_id() }, kind = { "event" },

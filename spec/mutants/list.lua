@@ -382,6 +382,25 @@ return key.len == l->key.len;
 }]],
     specs = { "spec/engine/wait_spec.lua",
       "spec/engine/enter/signal_spec.lua" } },
+  { name = "who has dealt with an event is not free again",
+    file = "src/rules/kinds/wait.c",
+    from = "if (is_gone && !pawl_is_over(d)) free_others(d, l);",
+    to = "if (is_gone && !n) free_others(d, l);",
+    specs = { "spec/engine/enter/assign_spec.lua" } },
+  { name = "what was assigned once is not assigned again",
+    file = "src/engine/enter/assign.c",
+    from = "if (!there || !v.key.len) goto out;",
+    to = "if (!there || v.key.len) goto out;",
+    specs = { "spec/engine/enter/assign_spec.lua" } },
+  { name = "an event that is had already marks who is told again",
+    file = "sql/shared/subscription.sql",
+    from = [[
+                where shard = @shard and instance = @id and no = @no
+                  and not taken);]],
+    to = [[
+                where shard = @shard and instance = @id
+                  and (no = @no or taken));]],
+    specs = { "spec/engine/enter/assign_spec.lua" } },
   { name = "an event that came too late ends the wait",
     file = "src/rules/kinds/wait.c",
     from = "(t->due_us && l->received_us > t->due_us) ||",

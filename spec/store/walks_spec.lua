@@ -95,6 +95,8 @@ local MEANT = {
   { "ending_take", "ending_due by .*due_at <=", "what is due: a batch" },
   { "event_prune", "event_expires by .*<=", "what has expired: a batch" },
   { "event_unposted", "event_unposted by .*<=", "what is late: a batch" },
+  { "event_assigned", "event_assigned by .*<=", "what is late: a batch" },
+  { "event_assigned_first", "event_assigned by", "the first" },
   { "agenda_free", "all of agenda", "a draft of SQLite's, once a restore" },
   { "agenda_of", "agenda_pkey by .*instance >", "a page of the agenda" },
   { "breakpoint_halted", "agenda_pkey by .*instance >", "the same" },

@@ -28,7 +28,7 @@ update pawl.event
 --       @taker uuid, @now time?
 -- One that takes it for all that would: changes nothing when another has, or it
 -- has expired.
-update pawl.event set taker = @taker
+update pawl.event set taker = @taker, assigned_at = null
  where shard = @shard and tenant = @tenant and source = @source and id = @id
    and (taker is null or taker = @taker)
    and expires_at > coalesce(@now, now()); -- only: postgres
@@ -41,3 +41,30 @@ update pawl.event set taker = @taker
 select tenant, source, id from pawl.event
  where shard = @shard and not posted and received_at <= {{from_now -@age_us}}
  order by received_at limit @max;
+
+-- name: event_assign
+-- args: @shard smallint, @tenant text, @source text, @id text, @now time?,
+--       @over boolean
+-- Before it is assigned to one of those that wait; or @over: there is none,
+-- and who becomes free looks for it.
+update pawl.event
+   set assigned_at = case when @over then null else {{now}} end
+ where shard = @shard and tenant = @tenant and source = @source and id = @id
+   and taker is null;
+
+-- name: event_assigned
+-- args: @shard smallint, @age_us bigint, @now time?, @max integer
+-- rows: tenant text, source text, id text
+-- Those that nobody has taken for so long, and then for as long as it has been
+-- assigned to some: who has them may be behind with its work.
+select tenant, source, id from pawl.event
+ where shard = @shard and assigned_at <= {{from_now -@age_us}}
+   and assigned_at is not null
+   and {{now}} - assigned_at >= assigned_at - received_at
+ order by assigned_at limit @max;
+
+-- name: event_assigned_first
+-- args: @shard smallint
+-- rows: assigned_at time
+select min(assigned_at) as assigned_at from pawl.event
+ where shard = @shard and assigned_at is not null;

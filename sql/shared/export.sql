@@ -56,7 +56,7 @@
 
 -- columns: carried_subscription
 --   token integer, pattern text, key text, since time, due_at time,
---   tenant text
+--   tenant text, free boolean??
 
 -- columns: carried_message
 --   seq bigint, kind text, target uuid, data json, created_at time

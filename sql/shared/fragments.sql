@@ -424,6 +424,13 @@ exists (select 1 from (
            where shard = {{1}}.shard and id = {{1}}.instance offset 0) y
          where y.away is not null)
 
+-- fragment: stands_still
+-- Was the instance of the row {{1}} carried to another store, or suspended?
+exists (select 1 from (
+          select away, status from pawl.instance
+           where shard = {{1}}.shard and id = {{1}}.instance offset 0) y
+         where y.away is not null or y.status = 'suspended')
+
 -- fragment: task_pages
 -- Of each shard and status a page of those where {{1}}, from either end.
 select t.id, t.due_at {{from_each}} (

@@ -47,7 +47,8 @@ select a.instance, a.workflow, a.executor_group,
 -- or held will be looked at, and what is suspended need not be; what undoes a
 -- part of what it did leaves all else until then. Of all others:
 -- what could move them, and nobody has looked at it, and the node of the token
--- that it would move. What was kept a moment ago may be under way.
+-- that it would move. What was kept a moment ago may be under way, and what
+-- was assigned to another one is.
 -- With `offset 0` the planner asks about each, and does not make a list of
 -- all first.
 -- Differs: in SQLite subqueries in FROM cannot look outside; joins do. The plus
@@ -161,6 +162,7 @@ select f.instance,
                    and (e.taker is null or e.taker = i.id
                         or s.token >= 1073741824
                         or strpos({{detail_of}}::text, '"takes_one":true') = 0)
+                   and (s.free is null or s.free and e.assigned_at is null)
                 offset 0) limit 1),
            case when i.token_state = 'waiting'
                      and i.token_detail::text like '%"total":%'

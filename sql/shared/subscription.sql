@@ -12,14 +12,25 @@ select r.instance, r.token, r.pattern, r.key {{from_each}} (
 -- name: subscription_put
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
 --       @token integer[], @tenant text[], @pattern text[], @key text[],
---       @since time[], @due_at time?[]
+--       @since time[], @due_at time?[], @free boolean??[]
 insert into pawl.subscription (shard, instance, token, tenant, pattern, key,
-       since, due_at)
-select @shard, s.id, s.token, s.tenant, s.pattern, s.key, s.since, s.due_at
+       since, due_at, free)
+select @shard, s.id, s.token, s.tenant, s.pattern, s.key, s.since, s.due_at,
+       s.free
   {{from_held}}
 on conflict (shard, instance, token) do update
    set pattern = excluded.pattern, key = excluded.key, since = excluded.since,
-       due_at = excluded.due_at;
+       due_at = excluded.due_at, free = excluded.free;
+
+-- name: subscription_assign
+-- args: @shard smallint, @id uuid, @token integer, @no uuid
+-- An event was assigned to it: if the letter is there, and not one that it has
+-- had.
+update pawl.subscription set free = false
+ where shard = @shard and instance = @id and token = @token and free
+   and exists (select 1 from pawl.inbox
+                where shard = @shard and instance = @id and no = @no
+                  and not taken);
 
 -- name: subscription_delete
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],

@@ -3,7 +3,7 @@
 select instance, {{is_away s}} as away
   from pawl_subscription s indexed by pawl_subscription_match
  where shard = @shard and tenant = @tenant and pattern = @pattern and key = @key
-   and instance > @after
+   and free is null and instance > @after
  order by instance limit @max;
 
 -- name: subscription_match_open
@@ -13,3 +13,11 @@ select instance, {{is_away s}} as away
    and key is null
    and instance > @after
  order by instance limit @max;
+
+-- name: subscription_free
+select instance, token, since, {{stands_still s}} as stands_still
+  from pawl_subscription s indexed by pawl_subscription_free
+ where shard = @shard and tenant = @tenant and pattern = @pattern and key = @key
+   and free and (since, instance) > (@since, @after)
+   and (due_at is null or due_at > @now)
+ order by since, instance limit @max;

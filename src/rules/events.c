@@ -1,4 +1,5 @@
 /* Names of events, patterns and keys; listening for them. */
+#include <assert.h>
 #include <string.h>
 
 #include "../value/json.h"
@@ -106,23 +107,39 @@ pawl_code pawl_listen_key_asked(pawl_decision *d, int k, const pawl_node *node,
                    pawl_kind_name(node->kind), node->name);
 }
 
+/* Rule 5: write, commit, then look. */
+static void subscribe(pawl_decision *d, const pawl_token *t, pawl_ear ear,
+                      const char *event, pawl_str key, int is_alone) {
+  pawl_effect *f =
+      pawl_plan_effect(&d->plan, PAWL_EFFECT_SUBSCRIBE, pawl_ear_no(t, ear));
+
+  pawl_buf_addz(&f->name, event);
+  f->has_key = key.at != NULL;
+  pawl_buf_adds(&f->key, key);
+  f->n = is_alone;
+  f->at_us = t->due_us;
+  pawl_look_again(d);
+}
+
 void pawl_listen(pawl_decision *d, int k, pawl_ear ear, const char *event,
-                 const pawl_buf *key) {
+                 const pawl_buf *key, int is_alone) {
+  const pawl_str text = key ? pawl_buf_str(key) : pawl_strz(NULL);
   pawl_token *t = pawl_tok(d, k);
 
   t->state = PAWL_TOKEN_WAITING;
   t->changed = 1;
   t->blind |= key != NULL;
-  pawl_detail_put(t, pawl_ear_key(ear),
-                  key ? pawl_buf_str(key) : pawl_strz(NULL));
+  pawl_detail_put(t, pawl_ear_key(ear), text);
   pawl_asked_clear(t);
-  pawl_effect *f =
-      pawl_plan_effect(&d->plan, PAWL_EFFECT_SUBSCRIBE, pawl_ear_no(t, ear));
-  pawl_buf_addz(&f->name, event);
-  f->has_key = key != NULL;
-  if (key) pawl_buf_adds(&f->key, pawl_buf_str(key));
-  f->at_us = t->due_us;
-  pawl_look_again(d); /* rule 5: write, commit, then look */
+  subscribe(d, t, ear, event, text, is_alone);
+}
+
+void pawl_listen_free(pawl_decision *d, int k, const pawl_node *node) {
+  const pawl_token *t = pawl_tok(d, k);
+
+  assert(t->state == PAWL_TOKEN_WAITING);
+  subscribe(d, t, PAWL_EAR_OWN, node->event, pawl_ear_heard(t, PAWL_EAR_OWN),
+            1);
 }
 
 void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear) {
@@ -144,7 +161,7 @@ void pawl_reschedule_listen(pawl_decision *d, int k, const pawl_node *node,
                             const pawl_buf *key) {
   if (node->moved_by)
     pawl_listen(d, k, PAWL_EAR_MOVE, node->moved_by,
-                node->moved_key || key->len ? key : NULL);
+                node->moved_key || key->len ? key : NULL, 0);
 }
 
 void pawl_reschedule_end(pawl_decision *d, int k) {

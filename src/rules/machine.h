@@ -367,9 +367,11 @@ pawl_str pawl_event_id(const pawl_letter *l);
  * taken. */
 int pawl_event_give(pawl_decision *d, pawl_letter *letter);
 /* Token k, whose time is set, stands and listens from now on; `key` NULL: it
- * asks for none. Listens no more. */
+ * asks for none. `is_alone`: of those that do one is told of an event (K6,
+ * engine/enter/assign.h). It is free for the next. It listens no more. */
 void pawl_listen(pawl_decision *d, int k, pawl_ear ear, const char *event,
-                 const pawl_buf *key);
+                 const pawl_buf *key, int is_alone);
+void pawl_listen_free(pawl_decision *d, int k, const pawl_node *node);
 void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear);
 /* The key that a variable, or a field of the input, gives it. PAWL_SCRIPT: none
  * that an event could have; it need not be tried again. */

@@ -67,7 +67,8 @@ typedef struct pawl_record {
 /* ---- what else is written ---- */
 
 typedef enum pawl_effect_kind {
-  PAWL_EFFECT_SUBSCRIBE,   /* token waits for name (a pattern), key, due */
+  PAWL_EFFECT_SUBSCRIBE,   /* token waits for name (a pattern), key, due; n 1:
+                              one is told for all, and it is free */
   PAWL_EFFECT_UNSUBSCRIBE, /* token waits no more */
   PAWL_EFFECT_TAKE,        /* an inbox row was taken, and stays as such, so
                               that it cannot come again: id (its number), node

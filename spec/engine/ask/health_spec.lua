@@ -244,6 +244,12 @@ kit.describe("a store's health", function(backend)
     assert(engine:kill(id))
     slip(url, engine, clock, { name = "paid.card", key = "17" })
     assert.equal("event at paid", said(engine))
+    -- or that is under way to another one
+    backend.sql(url, ("update %s set assigned_at = received_at"):format(
+      kit.table(backend, "event")))
+    assert.equal("", said(engine))
+    backend.sql(url, ("update %s set assigned_at = null"):format(
+      kit.table(backend, "event")))
     repaired(engine, 1)
   end)
 

@@ -1,53 +1,25 @@
 -- take = "one": of all that wait for an event with a key one has it.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
+local takers = require "spec.engine.takers"
 
-local function waiting(more, code)
-  local flow = pawl.workflow { code = code or "t.one" }
-  local options = { event = "job", key = "queue", into = "job", take = "one",
-    next = { received = "z", timeout = "late" }, timeout = "30d" }
-  for name, value in pairs(more or {}) do options[name] = value end
-  flow:wait("w", options)
-  flow:finish "late"
-  flow:finish("z", { output = function(ctx) return ctx.vars.job end })
-  return flow
-end
-
-local QUEUE = { queue = "q" }
+local waiting = takers.flow
 
 kit.describe("an event that one takes for all", function(backend)
   local engine, clock, url
 
+  --- So many that wait, in a store of their own unless `flow` is false.
   local function begun(n, flow, code)
-    local ids = {}
     if flow ~= false then
       engine, clock, url = backend.fresh()
       assert(engine:load(flow or waiting()))
     end
-    for i = 1, n do
-      ids[i] = assert(engine:start(code or "t.one", QUEUE))
-    end
-    assert(engine:run())
-    return ids
+    return takers.begin(engine, n, code)
   end
 
-  local function job(n, id)
-    return assert(engine:signal { name = "job", key = "q", data = n,
-      id = id })
-  end
+  local function job(n, id) return takers.job(engine, n, id) end
 
-  --- What those have got that have ended, in order.
-  local function got(ids)
-    local list = {}
-    for _, id in ipairs(ids) do
-      local instance = assert(engine:get(id))
-      if instance.status == "completed" then
-        list[#list + 1] = instance.output
-      end
-    end
-    table.sort(list)
-    return list
-  end
+  local function got(ids) return takers.got(engine, ids) end
 
   it("goes to one instance each, whoever that is", function()
     local ids = begun(5)

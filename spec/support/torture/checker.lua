@@ -531,9 +531,16 @@ none("nobody waits unseen: an event", "%{id}",
       from pawl.subscription s join pawl.event e
         on e.key = s.key and ]] .. FITS:format "e" .. [[
      where s.shard = i.shard and s.instance = i.id
+       and (s.free is null or e.taker is null)
        and not exists (select 1 from pawl.inbox b
          where b.shard = i.shard and b.instance = i.id
            and b.event_id = e.id and b.source = e.source))]])
+
+-- Of an event that one takes for all it is told no more.
+none("nobody waits unseen: as if it had something", "%{id}",
+  "select $id(i.id) as id " .. WAITS .. [[exists (select 1
+      from pawl.subscription s
+     where s.shard = i.shard and s.instance = i.id and not s.free)]])
 
 none("nobody waits unseen: children", "%{id}",
   "select $id(i.id) as id " .. WAITS .. ([[exists (select 1

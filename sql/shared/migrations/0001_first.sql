@@ -900,6 +900,7 @@ create table pawl.subscription (
   since timestamptz not null,
   due_at timestamptz,
   tenant text not null default '',
+  free boolean,
   primary key (shard, instance, token)
 ); -- only: postgres
 ) without rowid; -- only: sqlite
@@ -914,8 +915,14 @@ comment on column pawl.subscription.since is
 comment on column pawl.subscription.due_at is 'until when it listens';
 comment on column pawl.subscription.tenant is
   'the instance''s, or empty: an event is for those of its own tenant alone';
+comment on column pawl.subscription.free is
+  'of those of which one is told of an event: nothing was assigned to it that it has not dealt with; null: it is told of each';
 create index subscription_match on pawl.subscription
-  (shard, tenant, pattern, key, instance) where key is not null;
+  (shard, tenant, pattern, key, instance)
+  where key is not null and free is null;
+create index subscription_free on pawl.subscription
+  (shard, tenant, pattern, key, since, instance)
+  where key is not null and free;
 create index subscription_open on pawl.subscription
   (shard, tenant, pattern, instance) where key is null;
 
@@ -935,6 +942,7 @@ create table pawl.event (
   expires_at timestamptz not null,
   tenant text not null default '',
   taker uuid,
+  assigned_at timestamptz,
   -- the transaction that wrote it: all below a snapshot's xmin are seen by it
   ord bigint not null default pg_current_xact_id()::text::bigint, -- only: postgres
   primary key (shard, source, id, tenant) -- only: postgres
@@ -959,6 +967,8 @@ comment on column pawl.event.expires_at is 'when it may be forgotten';
 comment on column pawl.event.tenant is 'whose it is; empty: nobody''s';
 comment on column pawl.event.taker is
   'the instance that has it, of those whose waits take one for all';
+comment on column pawl.event.assigned_at is
+  'when it was last assigned to one of those, as long as none has it';
 create index event_came
   on pawl.event (shard, tenant, key, received_at, came)
   where key is not null;
@@ -969,6 +979,8 @@ create index event_expires on pawl.event (shard, expires_at)
 ;
 create index event_unposted on pawl.event (shard, received_at)
   where not posted;
+create index event_assigned on pawl.event (shard, assigned_at)
+  where assigned_at is not null;
 
 create table pawl.message (
   shard smallint not null,

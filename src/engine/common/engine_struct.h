@@ -132,6 +132,15 @@ typedef enum pawl_paced {
   PAWL_NPACED
 } pawl_paced;
 
+/* Events that were assigned to one of those that wait, and that nobody is known
+ * to have taken. */
+typedef struct pawl_assigned {
+  int64_t again_us; /* when they are looked at, by the engine's clock; 0: there
+                       are none */
+  pawl_buf names;   /* of `n` of them: source ':' id, each with a zero */
+  int n, others;    /* others: there are more */
+} pawl_assigned;
+
 struct pawl_engine {
   /* ---- everybody's ---- */
   pawl_config config; /* defaults filled in */
@@ -245,6 +254,7 @@ struct pawl_engine {
   int64_t beat_mono_us;    /* next heartbeat of that row */
   int64_t recover_mono_us; /* next look for dead neighbours */
   int64_t tidy_mono_us;    /* next look for events left behind */
+  pawl_assigned assigned;  /* events of this process, enter/assign.h */
   int tidy_at;             /* what of that is done already, executors.c */
   int64_t counters_kept;   /* rows that were left when they were folded */
   pawl_chore orphans, events, counters, waiters;

@@ -2,7 +2,8 @@
  *
  *   to everybody   a row of `event`, committed as not posted; then, shard by
  *                  shard and in batches, into the inboxes of all that wait for
- *                  it; then it is marked as posted. A wait that begins
+ *                  it, or of those of which one takes it into one's
+ *                  (assign.h); then it is marked as posted. A wait that begins
  *                  meanwhile looks among the events after its own commit, so
  *                  one of the two sides sees the other. Workflows that it
  *                  triggers are started on the way.
@@ -21,81 +22,20 @@
 #include "../common/tenant.h"
 #include "../common/time.h"
 #include "../common/wake.h"
+#include "assign.h"
 #include "enter.h"
+#include "event.h"
 
-#define BATCH 500             /* receivers in one transaction */
-#define MAX_WORD PAWL_MAX_KEY /* key, id, source, by: bytes */
-#define DEFAULT_TTL_US (86400 * PAWL_SECOND)
+#define BATCH 500                       /* receivers in one transaction */
 #define LEFT_AFTER_US (5 * PAWL_SECOND) /* nobody posts that long */
 #define LEFT_MAX 32                     /* of a shard, at once */
 #define POSTED 8 /* as many are forgotten in the time that one takes */
 
-/* What it starts, when nobody waits for it. */
-typedef struct start_of {
-  uint64_t given;
-  pawl_buf workflow;
-  pawl_str input, options; /* slices of JSON text */
-} start_of;
-
-typedef struct event {
-  uint64_t given;
-  pawl_buf name, key, instance, id, source, by, tenant;
-  int64_t ttl_us;
-  pawl_str data, start_json; /* slices of JSON text */
-  start_of start;
-  pawl_buf wide;   /* the pattern that means it too: "payment.*" */
-  pawl_buf global; /* source ':' id: what inboxes know it by */
-  pawl_id came;    /* drawn for it: orders what came in one instant */
-  int has_id, has_start;
-  int64_t received_us; /* by the store's time; 0: now */
-  int64_t expires_us;
-  /* what came of it */
-  int64_t reached;
-  pawl_id target; /* of one that goes to a single instance */
-  int repeated, created, is_missing;
-} event;
-
-#define WORD(member) .at = offsetof(event, member), .high = MAX_WORD
-static const pawl_option signal_rows[] = {
-    {"name", PAWL_OPTION_TEXT, WORD(name), .low = 1, .needed = 1},
-    {"key", PAWL_OPTION_TEXT, WORD(key), .low = 1},
-    {"instance", PAWL_OPTION_TEXT, WORD(instance), .low = 1},
-    {"data", PAWL_OPTION_ANY, .at = offsetof(event, data)},
-    {"id", PAWL_OPTION_TEXT, WORD(id), .low = 1},
-    {"source", PAWL_OPTION_TEXT, WORD(source)},
-    {"ttl_us", PAWL_OPTION_SPAN, .at = offsetof(event, ttl_us), .low = 1},
-    {"start", PAWL_OPTION_OBJECT, .at = offsetof(event, start_json)},
-    {"by", PAWL_OPTION_TEXT, WORD(by)},
-    {"tenant", PAWL_OPTION_TEXT, WORD(tenant), .low = 1}};
-PAWL_OPTIONS_OF(signal) = {.what = "a signal", PAWL_OPTION_ROWS(signal_rows)};
-
-static const pawl_option start_of_rows[] = {
-    {"workflow", PAWL_OPTION_TEXT, .at = offsetof(start_of, workflow),
-     .low = 1, .high = MAX_WORD, .needed = 1},
-    {"input", PAWL_OPTION_ANY, .at = offsetof(start_of, input)},
-    {"options", PAWL_OPTION_OBJECT, .at = offsetof(start_of, options)}};
-PAWL_OPTIONS_OF(signal_start) = {.what = "a signal's `start`",
-                                 PAWL_OPTION_ROWS(start_of_rows)};
-
-static void event_init(event *v, const pawl_alloc *alloc) {
-  pawl_options_init(&pawl_options_of_signal, v, sizeof *v, alloc);
-  pawl_options_init(&pawl_options_of_signal_start, &v->start, sizeof v->start,
-                    alloc);
-  v->wide.alloc = v->global.alloc = alloc;
-  v->ttl_us = DEFAULT_TTL_US;
-}
-
-static void event_deinit(event *v) {
-  pawl_options_deinit(&pawl_options_of_signal, v);
-  pawl_options_deinit(&pawl_options_of_signal_start, &v->start);
-  pawl_buf_deinit(&v->wide);
-  pawl_buf_deinit(&v->global);
-}
-
 /* ---- reading ---- */
 
 /* null is none: a handler sees no difference. */
-static pawl_code check_data(const pawl_engine *e, event *v, pawl_error *err) {
+static pawl_code check_data(const pawl_engine *e, pawl_event *v,
+                            pawl_error *err) {
   if (pawl_json_kind_of(v->data) == PAWL_JSON_NULL) v->data.at = NULL;
   if (!v->data.at) return PAWL_OK;
   return pawl_check_bytes(e, "a signal's data has", v->data.len, err);
@@ -103,7 +43,7 @@ static pawl_code check_data(const pawl_engine *e, event *v, pawl_error *err) {
 
 /* What goes along with the start must not put it off: the event is there
  * now. */
-static pawl_code read_start(event *v, pawl_error *err) {
+static pawl_code read_start(pawl_event *v, pawl_error *err) {
   static const char *const later[] = {"delay_us", "at_us"};
   pawl_str value;
 
@@ -122,7 +62,7 @@ static pawl_code read_start(event *v, pawl_error *err) {
   return PAWL_OK;
 }
 
-static pawl_code check_name(const event *v, pawl_error *err) {
+static pawl_code check_name(const pawl_event *v, pawl_error *err) {
   char text[101];
   if (pawl_def_is_code(v->name.at)) return PAWL_OK;
   pawl_str_copy(text, sizeof text, pawl_buf_str(&v->name));
@@ -133,25 +73,9 @@ static pawl_code check_name(const event *v, pawl_error *err) {
       "\"%s\" cannot be an event's name", text);
 }
 
-/* The names that are worked out of others: "payment.*", "shop:17". */
-static pawl_code complete(event *v, pawl_error *err) {
-  const char *dot = strrchr(v->name.at, '.');
-
-  assert(v->id.len > 0); /* by it an inbox knows what it has had */
-  pawl_buf_clear(&v->wide);
-  pawl_buf_clear(&v->global);
-  if (dot) pawl_buf_add(&v->wide, v->name.at, (size_t)(dot - v->name.at) + 1);
-  pawl_buf_addc(&v->wide, '*');
-  pawl_buf_adds(&v->global, pawl_buf_str(&v->source));
-  pawl_buf_addc(&v->global, ':');
-  pawl_buf_adds(&v->global, pawl_buf_str(&v->id));
-  MUST(pawl_buf_check(&v->wide, err));
-  return pawl_buf_check(&v->global, err);
-}
-
 /* What an instance sends is for those of its own tenant, whichever it is. */
 static pawl_code take_tenant(const pawl_engine *e, const pawl_str *from,
-                             event *v, pawl_error *err) {
+                             pawl_event *v, pawl_error *err) {
   if (!from) return pawl_tenant_take(e, &v->tenant, err);
   pawl_buf_clear(&v->tenant);
   pawl_buf_adds(&v->tenant, *from);
@@ -159,7 +83,8 @@ static pawl_code take_tenant(const pawl_engine *e, const pawl_str *from,
 }
 
 static pawl_code read_signal(pawl_engine *e, pawl_str text,
-                             const pawl_str *from, event *v, pawl_error *err) {
+                             const pawl_str *from, pawl_event *v,
+                             pawl_error *err) {
   MUST(pawl_options_read(&pawl_options_of_signal, text, v, err));
   MUST(take_tenant(e, from, v, err));
   v->has_id = v->id.at != NULL;
@@ -173,41 +98,13 @@ static pawl_code read_signal(pawl_engine *e, pawl_str text,
   if (!v->has_id)
     pawl_buf_set(&v->id, pawl_strz(pawl_id_text_of(&v->came).at));
   MUST(pawl_buf_check(&v->id, err));
-  return complete(v, err);
+  return pawl_event_complete(v, err);
 }
 
 /* ---- into inboxes ---- */
 
-static pawl_code send_wake(pawl_engine *e, int shard, const pawl_id *ids,
-                           int n, pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_agenda_wake_many);
-  for (int i = 0; i < n; i++)
-    PAWL_PUT(a, agenda_wake_many, .shard = shard, .id = &ids[i],
-             .now = pawl_store_now(e->store));
-  return pawl_store_send(e->store, a, NULL, err);
-}
-
-static pawl_code send_inbox(pawl_engine *e, const event *v, int shard,
-                            const pawl_id *ids, const pawl_id *nos, int n,
-                            int *at, pawl_error *err) {
-  pawl_args *a = &e->args;
-  pawl_args_begin(a, PAWL_STMT_inbox_insert_many);
-  for (int i = 0; i < n; i++)
-    PAWL_PUT(a, inbox_insert_many, .shard = shard, .id = &ids[i],
-             .no = &nos[i], .name = pawl_buf_str(&v->name),
-             .key = pawl_buf_some(&v->key),
-             .event_id = pawl_buf_str(&v->global),
-             .source = pawl_buf_str(&v->source),
-             .by = pawl_buf_given(&v->by, v->by.at != NULL), .data = v->data,
-             .addressed = v->instance.len || v->has_start,
-             .received_at = v->received_us,
-             .now = v->received_us ? 0 : pawl_store_now(e->store));
-  return pawl_store_send(e->store, a, at, err);
-}
-
 /* Agenda rows first: inbox numbers are given under their locks (rule 3). */
-static pawl_code reach_unit(pawl_engine *e, const event *v, int shard,
+static pawl_code reach_unit(pawl_engine *e, const pawl_event *v, int shard,
                             const pawl_id *ids, const pawl_id *nos, int n,
                             int64_t *reached, pawl_error *err) {
   pawl_rows rows;
@@ -215,8 +112,8 @@ static pawl_code reach_unit(pawl_engine *e, const event *v, int shard,
   pawl_code rc = PAWL_OK;
 
   TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
-  TRY(send_wake(e, shard, ids, n, err));
-  TRY(send_inbox(e, v, shard, ids, nos, n, &at, err));
+  TRY(pawl_event_wake(e, shard, ids, n, err));
+  TRY(pawl_event_write(e, v, shard, ids, nos, n, &at, err));
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, at, &rows);
   *reached += rows.changed;
@@ -226,7 +123,7 @@ out:
   return rc;
 }
 
-static pawl_code reach(pawl_engine *e, const event *v, int shard,
+static pawl_code reach(pawl_engine *e, const pawl_event *v, int shard,
                        const pawl_id *ids, int n, int64_t *reached,
                        pawl_error *err) {
   pawl_id nos[BATCH];
@@ -246,9 +143,9 @@ static pawl_code reach(pawl_engine *e, const event *v, int shard,
   return rc;
 }
 
-/* ---- to all that wait ---- */
+/* ---- to all that are told of each event ---- */
 
-static pawl_code ask_match(pawl_engine *e, const event *v, int shard,
+static pawl_code ask_match(pawl_engine *e, const pawl_event *v, int shard,
                            const pawl_buf *pattern, const pawl_id *after,
                            pawl_rows *rows, pawl_error *err) {
   if (v->key.len)
@@ -271,7 +168,7 @@ typedef struct receivers {
 /* The next instances behind *after, each once, though several of its tokens
  * may wait; those apart that were carried to another store. *more: there may
  * be others. */
-static pawl_code next_receivers(pawl_engine *e, const event *v, int shard,
+static pawl_code next_receivers(pawl_engine *e, const pawl_event *v, int shard,
                                 const pawl_buf *pattern, pawl_id *after,
                                 receivers *here, receivers *away, int *more,
                                 pawl_error *err) {
@@ -292,7 +189,7 @@ static pawl_code next_receivers(pawl_engine *e, const event *v, int shard,
   return PAWL_OK;
 }
 
-static pawl_code post_pattern(pawl_engine *e, event *v, int shard,
+static pawl_code post_pattern(pawl_engine *e, pawl_event *v, int shard,
                               const pawl_buf *pattern, pawl_error *err) {
   receivers here, away;
   pawl_id after = {{0}};
@@ -317,14 +214,14 @@ typedef pawl_trigger_match_row trigger;
 static pawl_code mark_triggered(pawl_engine *e, void *ud, int shard,
                                 const pawl_id *id, int created,
                                 pawl_error *err) {
-  const event *v = ud;
+  const pawl_event *v = ud;
   if (!created) return PAWL_OK;
   return PAWL_SEND(e->store, instance_triggered, NULL, err, .shard = shard,
                    .id = id, .trigger_event = pawl_buf_str(&v->id),
                    .trigger_source = pawl_buf_some(&v->source));
 }
 
-static void trigger_input(const event *v, pawl_buf *out) {
+static void trigger_input(const pawl_event *v, pawl_buf *out) {
   if (!v->data.at) {
     pawl_buf_addz(out, "{}");
   } else if (pawl_json_kind_of(v->data) == PAWL_JSON_OBJECT) {
@@ -336,7 +233,8 @@ static void trigger_input(const event *v, pawl_buf *out) {
   }
 }
 
-static void trigger_options(const event *v, const trigger *t, pawl_buf *out) {
+static void trigger_options(const pawl_event *v, const trigger *t,
+                            pawl_buf *out) {
   pawl_object o;
   pawl_object_begin(&o, out);
   pawl_member_int(&o, "version", t->version);
@@ -347,12 +245,12 @@ static void trigger_options(const event *v, const trigger *t, pawl_buf *out) {
 }
 
 /* The idempotency key of what an event starts. */
-static void start_key(const event *v, pawl_buf *out) {
+static void start_key(const pawl_event *v, pawl_buf *out) {
   pawl_buf_addz(out, "event:");
   pawl_buf_adds(out, pawl_buf_str(&v->global));
 }
 
-static pawl_code trigger_one(pawl_engine *e, event *v, const trigger *t,
+static pawl_code trigger_one(pawl_engine *e, pawl_event *v, const trigger *t,
                              pawl_error *err) {
   pawl_buf input = {.alloc = &e->alloc}, options = {.alloc = &e->alloc},
            key = {.alloc = &e->alloc};
@@ -383,7 +281,8 @@ out:
 
 /* One that is refused for good holds up neither the others nor the event.
  * Their rows are kept: the starts that follow use the connection. */
-static pawl_code fire_triggers(pawl_engine *e, event *v, pawl_error *err) {
+static pawl_code fire_triggers(pawl_engine *e, pawl_event *v,
+                               pawl_error *err) {
   pawl_buf keep = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_error why;
@@ -413,18 +312,19 @@ out:
 
 /* An id is known in the shard that follows from it, whatever its key. Where
  * waits look for the key is another shard, as a rule: a copy goes there. */
-static int shard_of(pawl_engine *e, const event *v) {
+static int shard_of(pawl_engine *e, const pawl_event *v) {
   return pawl_event_shard(e, pawl_buf_str(&v->id));
 }
 
-static int has_copy(pawl_engine *e, const event *v) {
+static int has_copy(pawl_engine *e, const pawl_event *v) {
   return v->key.len &&
          pawl_event_shard(e, pawl_buf_str(&v->key)) != shard_of(e, v);
 }
 
 /* Where waits look for its key. It is there before anybody is looked for: a
  * wait that begins now finds it. */
-static pawl_code copy_event(pawl_engine *e, const event *v, pawl_error *err) {
+static pawl_code copy_event(pawl_engine *e, const pawl_event *v,
+                            pawl_error *err) {
   return PAWL_WRITE(
       e->store, event_copy, NULL, err,
       .shard = pawl_event_shard(e, pawl_buf_str(&v->key)),
@@ -437,14 +337,15 @@ static pawl_code copy_event(pawl_engine *e, const event *v, pawl_error *err) {
 
 /* The last thing: until then the housekeeping would take it for left behind,
  * and do all of it again, without harm. */
-static pawl_code mark_posted(pawl_engine *e, const event *v, pawl_error *err) {
+static pawl_code mark_posted(pawl_engine *e, const pawl_event *v,
+                             pawl_error *err) {
   return PAWL_WRITE(
       e->store, event_posted, NULL, err, .shard = shard_of(e, v),
       .tenant = pawl_buf_str(&v->tenant), .source = pawl_buf_str(&v->source),
       .id = pawl_buf_str(&v->id), .forget = !v->key.len || has_copy(e, v));
 }
 
-static pawl_code post(pawl_engine *e, event *v, pawl_error *err) {
+static pawl_code post(pawl_engine *e, pawl_event *v, pawl_error *err) {
   if (has_copy(e, v))
     MUST(copy_event(e, v, err)); /* before who waits is read */
   MUST(fire_triggers(e, v, err));
@@ -452,18 +353,13 @@ static pawl_code post(pawl_engine *e, event *v, pawl_error *err) {
     MUST(post_pattern(e, v, s, &v->name, err));
     MUST(post_pattern(e, v, s, &v->wide, err));
   }
+  if (v->key.len) MUST(pawl_assign(e, v, err));
   return mark_posted(e, v, err);
 }
 
-static void take_times(event *v, const pawl_event_get_row *row) {
-  if (row->came) v->came = *row->came;
-  v->received_us = row->received_at;
-  v->expires_us = row->expires_at;
-}
-
 /* *is_new: it was not known. *posted: as its row says. */
-static pawl_code keep_event(pawl_engine *e, event *v, int *is_new, int *posted,
-                            pawl_error *err) {
+static pawl_code keep_event(pawl_engine *e, pawl_event *v, int *is_new,
+                            int *posted, pawl_error *err) {
   int shard = shard_of(e, v), inserted, found;
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
@@ -487,14 +383,15 @@ static pawl_code keep_event(pawl_engine *e, event *v, int *is_new, int *posted,
   if (!rows.nrows) return PAWL_OK;
   const pawl_event_get_row row = pawl_read_event_get(&rows, 0);
   *posted = (int)row.posted;
-  take_times(v, &row);
+  pawl_event_times(v, &row);
   return PAWL_OK;
 out:
   pawl_store_rollback(e->store);
   return rc;
 }
 
-static pawl_code post_later(pawl_engine *e, const event *v, pawl_error *err) {
+static pawl_code post_later(pawl_engine *e, const pawl_event *v,
+                            pawl_error *err) {
   pawl_buf *b = &e->after_held.events;
 
   pawl_buf_adds(b, pawl_buf_str(&v->tenant));
@@ -508,7 +405,7 @@ static pawl_code post_later(pawl_engine *e, const event *v, pawl_error *err) {
 
 /* Once its row is there the event is accepted: what then keeps it from being
  * posted is the housekeeping's to overcome, and no failure of the call. */
-static pawl_code send_to_all(pawl_engine *e, event *v, pawl_error *err) {
+static pawl_code send_to_all(pawl_engine *e, pawl_event *v, pawl_error *err) {
   int is_new = 0, posted = 0, tries = 0, posts = 0;
   pawl_error why;
   pawl_code rc;
@@ -535,18 +432,18 @@ typedef struct letter {
   int inbox, instance; /* where the results are */
 } letter;
 
-static pawl_code send_letter(pawl_engine *e, const event *v, int shard,
+static pawl_code send_letter(pawl_engine *e, const pawl_event *v, int shard,
                              const pawl_id *id, const pawl_id *no, letter *l,
                              pawl_error *err) {
-  MUST(send_wake(e, shard, id, 1, err));
-  MUST(send_inbox(e, v, shard, id, no, 1, &l->inbox, err));
+  MUST(pawl_event_wake(e, shard, id, 1, err));
+  MUST(pawl_event_write(e, v, shard, id, no, 1, &l->inbox, err));
   return PAWL_SEND(e->store, instance_get, &l->instance, err, .shard = shard,
                    .id = id);
 }
 
 /* The look at the instance came along with the letter: one that has ended will
  * not read it. */
-static pawl_code take_answer(pawl_engine *e, event *v, const pawl_id *id,
+static pawl_code take_answer(pawl_engine *e, pawl_event *v, const pawl_id *id,
                              const letter *l, pawl_error *err) {
   pawl_rows rows;
   pawl_standing status;
@@ -569,7 +466,7 @@ static pawl_code take_answer(pawl_engine *e, event *v, const pawl_id *id,
   return PAWL_ALREADY_FINISHED;
 }
 
-static pawl_code one_unit(pawl_engine *e, event *v, const pawl_id *id,
+static pawl_code one_unit(pawl_engine *e, pawl_event *v, const pawl_id *id,
                           const pawl_id *no, pawl_error *err) {
   int shard = pawl_shard_of(e, id);
   letter sent;
@@ -587,7 +484,8 @@ out:
 /* The instance has ended. When this very event was sent to it while it lived,
  * that is a repetition, or our own first try whose answer was lost; else the
  * failure stands. Its inbox has kept the ids (inbox_keep). */
-static pawl_code known_to_ended(pawl_engine *e, event *v, pawl_error *err) {
+static pawl_code known_to_ended(pawl_engine *e, pawl_event *v,
+                                pawl_error *err) {
   pawl_buf id = {.alloc = &e->alloc};
   pawl_rows rows;
   pawl_error why;
@@ -611,7 +509,7 @@ out:
 }
 
 /* The same of one that the archive has, which has ended, too. */
-static pawl_code settle(pawl_engine *e, event *v, pawl_code rc,
+static pawl_code settle(pawl_engine *e, pawl_event *v, pawl_code rc,
                         pawl_error *err) {
   pawl_code known;
 
@@ -628,7 +526,8 @@ static pawl_code settle(pawl_engine *e, event *v, pawl_code rc,
                         pawl_id_text_of(&v->target).at);
 }
 
-static pawl_code send_to_instance(pawl_engine *e, event *v, pawl_error *err) {
+static pawl_code send_to_instance(pawl_engine *e, pawl_event *v,
+                                  pawl_error *err) {
   pawl_id id, no;
   int tries = 0;
   pawl_code rc;
@@ -644,7 +543,7 @@ static pawl_code send_to_instance(pawl_engine *e, event *v, pawl_error *err) {
 /* In the transaction of the start: no wait of it can miss the event. */
 static pawl_code with_start(pawl_engine *e, void *ud, int shard,
                             const pawl_id *id, int created, pawl_error *err) {
-  event *v = ud;
+  pawl_event *v = ud;
   letter sent;
   pawl_id no;
 
@@ -656,7 +555,8 @@ static pawl_code with_start(pawl_engine *e, void *ud, int shard,
 
 /* An event with an id starts one instance, however often it is sent, also
  * when the start has no key of its own. */
-static pawl_code send_with_start(pawl_engine *e, event *v, pawl_error *err) {
+static pawl_code send_with_start(pawl_engine *e, pawl_event *v,
+                                 pawl_error *err) {
   pawl_buf key = {.alloc = &e->alloc};
   pawl_str own;
   pawl_id id;
@@ -686,7 +586,8 @@ out:
 
 /* ---- the call ---- */
 
-static pawl_code describe(const event *v, pawl_buf *out, pawl_error *err) {
+static pawl_code describe(const pawl_event *v, pawl_buf *out,
+                          pawl_error *err) {
   pawl_object o;
   pawl_object_begin(&o, out);
   pawl_member_int(&o, "reached", v->reached);
@@ -702,10 +603,10 @@ static pawl_code describe(const event *v, pawl_buf *out, pawl_error *err) {
 pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal,
                              const pawl_str *from, int64_t *reached,
                              pawl_buf *out, pawl_error *err) {
-  event v;
+  pawl_event v;
   pawl_code rc = PAWL_OK;
 
-  event_init(&v, &e->alloc);
+  pawl_event_init(&v, &e->alloc);
   TRY(read_signal(e, signal, from, &v, err));
   if (v.has_start)
     TRY(send_with_start(e, &v, err));
@@ -720,56 +621,28 @@ pawl_code pawl_engine_signal(pawl_engine *e, pawl_str signal,
   if (reached) *reached = v.reached;
   if (out) TRY(describe(&v, out, err));
 out:
-  event_deinit(&v);
+  pawl_event_deinit(&v);
   return rc;
 }
 
 /* ---- what was left behind ---- */
 
-/* *there 0: somebody has posted or forgotten it meanwhile. `keep` has what the
- * event's data borrows. */
-static pawl_code load_left(pawl_engine *e, int shard,
-                           const pawl_event_unposted_row *left, event *v,
-                           pawl_buf *keep, int *there, pawl_error *err) {
-  pawl_rows rows;
-
-  *there = 0;
-  MUST(PAWL_READ(e->store, event_get, &rows, err, .shard = shard,
-                 .tenant = left->tenant, .source = left->source,
-                 .id = left->id));
-  MUST(PAWL_KEEP(event_get, &rows, keep, err));
-  if (!rows.nrows || PAWL_KEPT(event_get, keep)->posted) return PAWL_OK;
-  const pawl_event_get_row *row = PAWL_KEPT(event_get, keep);
-  pawl_buf_set(&v->name, row->name);
-  pawl_buf_set(&v->key, row->key);
-  pawl_buf_set(&v->by, row->by);
-  pawl_buf_set(&v->tenant, left->tenant);
-  pawl_buf_set(&v->source, left->source);
-  pawl_buf_set(&v->id, left->id);
-  v->data = row->data;
-  take_times(v, row);
-  v->has_id = 1;
-  *there = 1;
-  if (v->name.failed || v->key.failed || v->by.failed || v->tenant.failed ||
-      v->source.failed || v->id.failed)
-    return pawl_fail_memory(err);
-  return complete(v, err);
-}
-
 static pawl_code post_left(pawl_engine *e, int shard,
                            const pawl_event_unposted_row *left,
                            pawl_error *err) {
-  event v;
+  const pawl_event_place place = {shard, left->tenant, left->source, left->id};
+  pawl_event v;
   pawl_buf keep = {.alloc = &e->alloc};
-  int there;
+  int there, posted;
   pawl_code rc = PAWL_OK;
 
-  event_init(&v, &e->alloc);
-  TRY(load_left(e, shard, left, &v, &keep, &there, err));
-  if (there) TRY(post(e, &v, err));
+  pawl_event_init(&v, &e->alloc);
+  TRY(pawl_event_load(e, &place, &v, &keep, &there, &posted, err));
+  /* or somebody has posted or forgotten it meanwhile */
+  if (there && !posted) TRY(post(e, &v, err));
   if (v.reached) e->look_mono_us = 0;
 out:
-  event_deinit(&v);
+  pawl_event_deinit(&v);
   pawl_buf_deinit(&keep);
   return rc;
 }
@@ -830,6 +703,7 @@ pawl_code pawl_signal_tidy(pawl_engine *e, int shard, int max, int *did,
   pawl_rows rows;
 
   MUST(post_all_left(e, shard, max, did, err));
+  if (!shard) MUST(pawl_assign_again(e, err));
   MUST(PAWL_WRITE(e->store, event_prune, &rows, err, .shard = shard,
                   .now = pawl_store_now(e->store), .max = max));
   if (*did < rows.changed) *did = (int)rows.changed;

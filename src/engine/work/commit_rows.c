@@ -178,7 +178,7 @@ static pawl_code send_subscriptions(pawl_engine *e, pawl_held **list, int n,
                TOKEN_MEMBERS(h, f), .tenant = pawl_buf_str(&h->tenant),
                .pattern = pawl_buf_str(&f->name),
                .key = pawl_buf_given(&f->key, f->has_key), .since = now,
-               .due_at = f->at_us);
+               .due_at = f->at_us, .free = f->n ? 1 : PAWL_NULL);
   SEND_EFFECTS(subscription_delete, UNSUBSCRIBE,
                !f->old && !pawl_commit_leaves(h), TOKEN_MEMBERS(h, f));
   return PAWL_OK;

@@ -5,6 +5,7 @@
 
 #include "../common/chore.h"
 #include "../common/time.h"
+#include "../enter/assign.h"
 #include "../enter/enter.h"
 #include "quota.h"
 
@@ -185,6 +186,8 @@ pawl_code pawl_executor_housekeep(pawl_engine *e, pawl_error *err) {
     MUST(recover_neighbours(e, &put_off, err));
     if (!put_off) e->recover_mono_us = mono + RECOVER_EVERY_US;
   }
+  if (pawl_engine_now(e) >= pawl_assign_next(e))
+    MUST(pawl_assign_again(e, err));
   return mono >= e->tidy_mono_us ? tidy_some(e, err) : PAWL_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "../../rules/decide.h"
 #include "../common/pipeline.h"
 #include "../common/time.h"
+#include "../enter/assign.h"
 #include "../versions/versions.h"
 #include "alone.h"
 #include "aside.h"
@@ -305,6 +306,7 @@ pawl_code pawl_rounds_begin(pawl_engine *e, int64_t budget_us,
 
 int64_t pawl_rounds_next(pawl_engine *e) {
   int64_t next = pawl_await_next(e);
+  if (pawl_assign_next(e) < next) next = pawl_assign_next(e);
   /* N3: before the others, after those that are held */
   int ready = pawl_alone_is_next(e) ? e->nheld == e->nwaiting : e->fresh_ready;
 

@@ -2,6 +2,7 @@
 #include "taker.h"
 
 #include "../common/names.h"
+#include "../enter/assign.h"
 #include "services.h"
 
 pawl_code pawl_taker_claim(void *ud, pawl_decision *d, const pawl_letter *l,
@@ -16,5 +17,6 @@ pawl_code pawl_taker_claim(void *ud, pawl_decision *d, const pawl_letter *l,
                         .source = pawl_buf_str(&l->source), .id = id,
                         .taker = &d->id, .now = pawl_store_now(e->store)));
   *taken = rows.changed > 0; /* K5 */
+  if (*taken) pawl_assign_taken(e, pawl_buf_str(&l->event_id));
   return PAWL_OK;
 }

@@ -20,6 +20,13 @@ static pawl_code wait_key(pawl_decision *d, int k, const pawl_node *node,
 
 /* ---- listening ---- */
 
+/* Who may turn one down for what it holds is told of each: others would wait
+ * for its answer. */
+static int is_alone(const pawl_node *node) {
+  return node->take_one && !node->has_match && !node->has_answer &&
+         !node->accepts.at;
+}
+
 /* By `takes_one` who looks at the store alone (health.sql) sees which of the
  * events that are kept are not for it. */
 static void listen(pawl_decision *d, int k, const pawl_node *node,
@@ -28,7 +35,7 @@ static void listen(pawl_decision *d, int k, const pawl_node *node,
     pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_takes_one, 1);
   else
     pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_takes_one);
-  pawl_listen(d, k, PAWL_EAR_OWN, node->event, key);
+  pawl_listen(d, k, PAWL_EAR_OWN, node->event, key, is_alone(node));
 }
 
 /* How long it waits, from now on or since it did so in another version. */
@@ -386,6 +393,18 @@ static pawl_ear which_ear(const pawl_token *t, const pawl_node *node,
   return ear;
 }
 
+/* K7: it is dealt with. It was assigned to one of them, whichever has taken
+ * it. */
+static void free_others(pawl_decision *d, const pawl_letter *l) {
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    const pawl_token *t = pawl_tok(d, k);
+    const pawl_node *node =
+        t->state == PAWL_TOKEN_WAITING ? pawl_tok_node(d, k) : NULL;
+    if (node && is_alone(node) && which_ear(t, node, l) == PAWL_EAR_OWN)
+      pawl_listen_free(d, k, node);
+  }
+}
+
 /* A wait for a key takes nothing before somebody has looked for what is kept
  * for it, which may be older. */
 int pawl_event_give(pawl_decision *d, pawl_letter *l) {
@@ -415,6 +434,7 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
   /* whom nobody has taken, and somebody refused, is done with */
   if (!received && why.len) pawl_event_tell(d, l, "error", pawl_buf_str(&why));
   received |= why.len > 0 || is_gone;
+  if (is_gone && !pawl_is_over(d)) free_others(d, l);
   if (event.failed || why.failed) d->plan.failed = 1;
   pawl_buf_deinit(&event);
   pawl_buf_deinit(&why);

@@ -1,0 +1,251 @@
+#include "assign.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "../../base/fault.h"
+#include "../common/names.h"
+#include "../common/time.h"
+
+#define MANY 64  /* at once: when one did not take it, or who stands still */
+#define KNOWN 16 /* by their names */
+#define PAGE 32  /* events of a shard at once */
+#define AGAIN_US (2 * PAWL_SECOND)
+
+/* ---- who is free ---- */
+
+/* One that is free, and its place in the order of waiting. */
+typedef struct free_one {
+  pawl_id instance;
+  int64_t since_us;
+  int32_t token;
+  int shard, stands_still;
+} free_one;
+
+/* The first of a shard behind `last`, if that comes before *first. */
+static pawl_code look_in(pawl_engine *e, const pawl_event *v, int shard,
+                         const pawl_buf *pattern, const free_one *last,
+                         free_one *first, int *there, pawl_error *err) {
+  pawl_rows rows;
+
+  MUST(PAWL_READ(
+      e->store, subscription_free, &rows, err, .shard = shard,
+      .tenant = pawl_buf_str(&v->tenant), .pattern = pawl_buf_str(pattern),
+      .key = pawl_buf_str(&v->key), .since = last->since_us,
+      .after = &last->instance, .now = pawl_store_now(e->store), .max = 1));
+  if (!rows.nrows) return PAWL_OK;
+  const pawl_subscription_free_row row = pawl_read_subscription_free(&rows, 0);
+  if (*there && (row.since > first->since_us ||
+                 (row.since == first->since_us &&
+                  pawl_id_cmp(row.instance, &first->instance) >= 0)))
+    return PAWL_OK;
+  *there = 1;
+  *first = (free_one){*row.instance, row.since, (int32_t)row.token, shard,
+                      (int)row.stands_still};
+  return PAWL_OK;
+}
+
+/* *one: the next behind it. */
+static pawl_code next_free(pawl_engine *e, const pawl_event *v, free_one *one,
+                           int *there, pawl_error *err) {
+  const free_one last = *one;
+
+  *there = 0;
+  for (int s = 0; s < e->nshards; s++) {
+    MUST(look_in(e, v, s, &v->name, &last, one, there, err));
+    MUST(look_in(e, v, s, &v->wide, &last, one, there, err));
+  }
+  return PAWL_OK;
+}
+
+/* ---- to one ---- */
+
+/* *given 0: it was not free any more, or has had the event. */
+static pawl_code give_unit(pawl_engine *e, const pawl_event *v,
+                           const free_one *one, const pawl_id *no, int *given,
+                           pawl_error *err) {
+  pawl_rows rows;
+  int letter, marked;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_event_wake(e, one->shard, &one->instance, 1, err));
+  TRY(pawl_event_write(e, v, one->shard, &one->instance, no, 1, &letter, err));
+  TRY(PAWL_SEND(e->store, subscription_assign, &marked, err,
+                .shard = one->shard, .id = &one->instance, .token = one->token,
+                .no = no));
+  TRY(pawl_store_commit(e->store, err));
+  pawl_store_rows(e->store, marked, &rows);
+  *given = rows.changed > 0;
+  return PAWL_OK;
+out:
+  pawl_store_rollback(e->store);
+  return rc;
+}
+
+static pawl_code give(pawl_engine *e, pawl_event *v, const free_one *one,
+                      int *given, pawl_error *err) {
+  pawl_id no;
+  int tries = 0;
+  pawl_code rc;
+
+  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &no, err));
+  do rc = give_unit(e, v, one, &no, given, err);
+  while (pawl_store_may_repeat(rc, &tries));
+  if (rc == PAWL_OK) v->reached += *given;
+  return rc;
+}
+
+/* ---- its row ---- */
+
+static pawl_code note(pawl_engine *e, const pawl_event *v, int over,
+                      pawl_error *err) {
+  return PAWL_WRITE(e->store, event_assign, NULL, err,
+                    .shard = pawl_event_shard(e, pawl_buf_str(&v->key)),
+                    .tenant = pawl_buf_str(&v->tenant),
+                    .source = pawl_buf_str(&v->source),
+                    .id = pawl_buf_str(&v->id), .over = over,
+                    .now = pawl_store_now(e->store));
+}
+
+/* ---- which are under way ---- */
+
+static void look_at(pawl_assigned *a, int64_t us) {
+  if (!a->again_us || us < a->again_us) a->again_us = us;
+}
+
+static void remember(pawl_engine *e, const pawl_event *v) {
+  pawl_assigned *a = &e->assigned;
+  const size_t len = a->names.len;
+
+  look_at(a, pawl_engine_now(e) + AGAIN_US);
+  if (a->n < KNOWN) {
+    pawl_buf_adds(&a->names, pawl_buf_str(&v->global));
+    pawl_buf_addc(&a->names, 0);
+  }
+  if (a->n == KNOWN || a->names.failed) {
+    a->names.len = len;
+    a->names.failed = 0;
+    a->others = 1;
+  } else {
+    a->n++;
+  }
+}
+
+static void forget_all(pawl_assigned *a) {
+  pawl_buf_clear(&a->names);
+  a->again_us = 0;
+  a->n = a->others = 0;
+}
+
+void pawl_assign_taken(pawl_engine *e, pawl_str name) {
+  pawl_assigned *a = &e->assigned;
+  size_t at = 0;
+
+  while (at < a->names.len && strcmp(a->names.at + at, name.at) != 0)
+    at += strlen(a->names.at + at) + 1;
+  if (at == a->names.len) return;
+  memmove(a->names.at + at, a->names.at + at + name.len + 1,
+          a->names.len - at - name.len - 1);
+  a->names.len -= name.len + 1;
+  if (!--a->n && !a->others) forget_all(a);
+}
+
+int64_t pawl_assign_next(const pawl_engine *e) {
+  return e->assigned.again_us ? e->assigned.again_us : PAWL_NEVER;
+}
+
+/* ---- to those that are free ---- */
+
+/* To `most` that do not stand still, as long as *left, of which each takes
+ * one, is above 0. K6: first it is written that it is under way. *any 0:
+ * nobody is free. */
+static pawl_code assign(pawl_engine *e, pawl_event *v, int most, int *left,
+                        int *any, pawl_error *err) {
+  free_one one = {.since_us = 0};
+  int there;
+
+  MUST(next_free(e, v, &one, &there, err));
+  *any = there;
+  if (!there) return PAWL_OK;
+  MUST(note(e, v, 0, err));
+  remember(e, v);
+  (void)PAWL_FAULT("engine.assign.noted");
+  while (there && most > 0 && *left > 0) {
+    int given = 0;
+    MUST(give(e, v, &one, &given, err));
+    --*left;
+    most -= given && !one.stands_still;
+    if (most > 0 && *left > 0) MUST(next_free(e, v, &one, &there, err));
+  }
+  return PAWL_OK;
+}
+
+pawl_code pawl_assign(pawl_engine *e, pawl_event *v, pawl_error *err) {
+  int left = MANY, any;
+  return assign(e, v, 1, &left, &any, err);
+}
+
+/* ---- again ---- */
+
+static pawl_code assign_more(pawl_engine *e, const pawl_event_place *place,
+                             int *left, pawl_error *err) {
+  pawl_buf keep = {.alloc = &e->alloc};
+  pawl_event v;
+  int there, posted, any;
+  pawl_code rc = PAWL_OK;
+
+  pawl_event_init(&v, &e->alloc);
+  TRY(pawl_event_load(e, place, &v, &keep, &there, &posted, err));
+  if (!there || !v.key.len) goto out;
+  TRY(assign(e, &v, MANY, left, &any, err));
+  if (!any) TRY(note(e, &v, 1, err));
+  if (v.reached) e->look_mono_us = 0;
+out:
+  pawl_event_deinit(&v);
+  pawl_buf_deinit(&keep);
+  return rc;
+}
+
+static pawl_code again_in(pawl_engine *e, int shard, int *left,
+                          pawl_error *err) {
+  pawl_buf keep = {.alloc = &e->alloc};
+  pawl_rows rows;
+  pawl_code rc = PAWL_OK;
+
+  TRY(PAWL_READ(e->store, event_assigned, &rows, err, .shard = shard,
+                .age_us = AGAIN_US, .now = pawl_store_now(e->store),
+                .max = PAGE));
+  TRY(PAWL_KEEP(event_assigned, &rows, &keep, err));
+  for (int i = 0, n = rows.nrows; i<n && * left> 0; i++) {
+    const pawl_event_assigned_row *row = &PAWL_KEPT(event_assigned, &keep)[i];
+    const pawl_event_place place = {shard, row->tenant, row->source, row->id};
+    TRY(assign_more(e, &place, left, err));
+  }
+out:
+  pawl_buf_deinit(&keep);
+  return rc;
+}
+
+/* The first that is under way, whoever has assigned it. */
+static pawl_code look_ahead(pawl_engine *e, int shard, pawl_error *err) {
+  const int64_t now = pawl_engine_now(e);
+  pawl_rows rows;
+
+  MUST(PAWL_READ(e->store, event_assigned_first, &rows, err, .shard = shard));
+  assert(rows.nrows == 1); /* min */
+  const int64_t at = pawl_read_event_assigned_first(&rows, 0).assigned_at;
+  if (!at) return PAWL_OK;
+  look_at(&e->assigned, (at + AGAIN_US > now ? at : now) + AGAIN_US);
+  e->assigned.others = 1;
+  return PAWL_OK;
+}
+
+pawl_code pawl_assign_again(pawl_engine *e, pawl_error *err) {
+  int left = MANY;
+
+  forget_all(&e->assigned);
+  for (int s = 0; s < e->nshards; s++) MUST(again_in(e, s, &left, err));
+  for (int s = 0; s < e->nshards; s++) MUST(look_ahead(e, s, err));
+  return PAWL_OK;
+}

@@ -1,0 +1,44 @@
+/* engine/enter/assign.h: an event goes to one of those that wait for it and of
+ * which one takes it (`take = "one"`): thousands may wait for a key, and to
+ * tell each of each event would cost their product.
+ *
+ * A subscription says whether its wait is told of each event (free null), or
+ * is one of those: free, or not, as long as something was assigned to it that
+ * it has not dealt with. Those that may turn an event down for what it holds
+ * (`match`, `accepts`, `answer`) are told of each.
+ *
+ *   K6  an event that nobody has, and that is not expired, is assigned to one
+ *       that has not dealt with it, or nobody was free when that was seen last.
+ *   K7  who becomes free looks among what is kept after that is committed, as
+ *       who begins to wait does (rule 5): what came while nobody was free is
+ *       found so.
+ *
+ * Whoever it was assigned to may time out, be cancelled or suspended before it
+ * decides, or have no worker. So an event that is assigned says since when,
+ * until it has a taker, and after AGAIN, and then at intervals that double, it
+ * is assigned to more of those that are free: by the process that has done so last, at its next tick at that
+ * time, or by whoever does the housekeeping. What went to several has one
+ * taker (K5).
+ *
+ * Layer    engine/enter, for signal.c and work. */
+#ifndef PAWL_ENGINE_ENTER_ASSIGN_H
+#define PAWL_ENGINE_ENTER_ASSIGN_H
+
+#include "event.h"
+
+/* To the one that has waited longest and is neither suspended nor carried
+ * away, of all shards: one with a key, behind its row and its copy. Repeated,
+ * after an error, it may go to two. */
+pawl_code pawl_assign(pawl_engine *e, pawl_event *v, pawl_error *err);
+
+/* Those that were assigned AGAIN ago, in every shard. */
+pawl_code pawl_assign_again(pawl_engine *e, pawl_error *err);
+
+/* Somebody here has taken the event source ':' id. */
+void pawl_assign_taken(pawl_engine *e, pawl_str name);
+
+/* By e's clock, when it is to be called next; PAWL_NEVER: nothing is under
+ * way that this process has assigned. */
+int64_t pawl_assign_next(const pawl_engine *e);
+
+#endif
