@@ -4,7 +4,7 @@
 ---
 ---   ./dev bench [--quick] [--json] [--baseline FILE] [--save] [--record]
 ---               [--beside] [--frame] [--trust] [--kit] [--counts]
----               [sqlite | postgres]
+---               [--only W1,W2] [sqlite | postgres]
 ---
 ---   throughput.lua  W1, W1x2, W2, W2x2, W3, W3_bulk, W6, W7,
 ---                   W7_single, each, children
@@ -21,6 +21,8 @@
 ---   kit.lua         specs by pawl.testing, an engine each; with --kit alone
 ---   counts.lua      allocations, instructions, what a small change writes;
 ---                   with --counts alone, of a step of W1 and of W2
+---   with --only, of those that take turns in throughput.lua and latency.lua
+---   the named ones alone
 ---   targets.lua     what is aimed at
 ---   baseline.lua    what is worse or better than it was
 ---   peers.lua       other engines, when PAWL_PEERS names a kit that runs them
@@ -110,6 +112,27 @@ local ROUND = {
 
 local function say(...) io.stderr:write(string.format(...), "\n") end
 
+local function usage(problem)
+  say("bench: %s\nusage: bench [--quick] [--json] [--baseline FILE] [--save] "
+    .. "[--record]\n             [--beside] [--frame] [--trust] [--kit] "
+    .. "[--counts] [--only W1,W2]\n"
+    .. "             [sqlite | postgres]",
+    problem)
+  os.exit(2)
+end
+
+--- Those of ROUND that are asked for.
+---@param names string  "W1,W2"
+local function named(names)
+  local by_name, out = {}, {}
+  for _, measure in ipairs(ROUND) do by_name[measure[1]] = measure end
+  for name in names:gmatch "[^,]+" do
+    out[#out + 1] = by_name[name]
+      or usage(("no measure \"%s\" takes turns"):format(name))
+  end
+  return out
+end
+
 --- All rounds of these, summed up by measure.
 local function in_turns(bench, store, size, measures)
   local samples, out = {}, {}
@@ -194,14 +217,6 @@ end
 
 ---- the command -------------------------------------------------------------
 
-local function usage(problem)
-  say("bench: %s\nusage: bench [--quick] [--json] [--baseline FILE] [--save] "
-    .. "[--record]\n             [--beside] [--frame] [--trust] [--kit] "
-    .. "[--counts] [sqlite | postgres]",
-    problem)
-  os.exit(2)
-end
-
 --- Options that stand for themselves.
 local FLAGS = { ["--json"] = "json", ["--save"] = "save",
   ["--counts"] = "counts" }
@@ -210,7 +225,7 @@ for _, one in ipairs(ALONE) do FLAGS["--" .. one[1]] = one[1] end
 --- What follows from them.
 local function complete(options)
   if #options.stores == 0 then options.stores = { "postgres", "sqlite" } end
-  options.is_part = options.counts
+  options.is_part = options.counts or options.only
   for _, one in ipairs(ALONE) do
     options.is_part = options.is_part or options[one[1]]
   end
@@ -230,6 +245,9 @@ local function read_arguments()
       options.size = word:sub(3)
     elseif FLAGS[word] then
       options[FLAGS[word]] = true
+    elseif word == "--only" and arg[i + 1] then
+      i = i + 1
+      options.only = named(arg[i])
     elseif word == "--baseline" and arg[i + 1] then
       i = i + 1
       options.baseline = arg[i]
@@ -250,6 +268,7 @@ local function open_store(name, dir)
 end
 
 local function measure_part(bench, store, size, options)
+  if options.only then return in_turns(bench, store, size, options.only) end
   if options.counts then return measure_counts(bench, store, size) end
   return measure_alone(bench, store, size, options)
 end
