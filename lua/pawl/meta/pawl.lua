@@ -801,6 +801,8 @@ function Transaction:query(sql, ...) end
 ---@field started? string
 ---@field updated string
 ---@field log { at: string, what: string, by: string, to?: string, reason?: string }[]
+---@field accepts? pawl.Types  what its output must be; not in lists
+---@field schema? table        JSON Schema of that; not in lists
 
 --- All given must hold; user, role and group together are one condition.
 ---@class pawl.TaskQuery
@@ -1975,6 +1977,7 @@ function Workflows:list(query, how) end
 ---@field source? string     none of an inline one
 ---@field bundle table<string, string>  the source of each module
 ---@field graph table
+---@field schema? table      JSON Schema of its declared input
 ---@field revisions pawl.WorkflowRevision[]  of this version, oldest first
 
 --- All that is stored of a workflow.
