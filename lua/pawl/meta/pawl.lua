@@ -633,11 +633,13 @@ function Transaction:query(sql, ...) end
 ---                           key, until, match, turned_down, and, where `match`
 ---                           itself failed, match_failed and error, where
 ---                           `accepts` or `answer` refused, refused and error;
----                           accepts, where that is declared;
+---                           accepts, where that is declared; take: "one",
+---                           where others may have it;
 ---                           of a condition: until, and due, where it is to be
 ---                           asked and nobody has yet;
 ---                           of a time: at, and where an event moves it event and
----                           key; moved_by has what moves an event's until
+---                           key; moved_by has what moves another's until or
+---                           due; refused and error, where that failed
 ---@field would_move table[]  what, to, and more
 ---@field may table[]         kind, id; of a suspended one "operator" first
 
