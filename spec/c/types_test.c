@@ -39,6 +39,12 @@ static void words_are_checked(void) {
   bad("\"strnig\"", "in: \"strnig\" is no type", "did you mean \"string\"?");
   bad("{\"a\":{\"b?\":\"nubmer?\"}}", "in.a.b: \"nubmer\" is no type",
       "did you mean \"number\"?");
+  bad("{\"a\":\"string\",\"a?\":\"string\"}",
+      "in.a is declared twice, by \"a\" and \"a?\"",
+      "keep one of them: what has a ? may be left out");
+  bad("[{\"b\":{\"x y?\":\"any\",\"c\":\"any\",\"x y\":\"any\"}}]",
+      "in.b.x y is declared twice, by \"x y\" and \"x y?\"", NULL);
+  good("{\"a\":\"string\",\"a??\":\"string\",\"b\":{\"a?\":\"any\"}}");
   bad("\"\"", "in: \"\" is no type", NULL);
   bad("7", "in: \"7\" is no type", NULL);
   bad("\"string |\"", "in: \"\" is no type", NULL);

@@ -217,6 +217,15 @@ return flow]]))
     assert.matches("flow.lua:2", err.where, 1, true)
     _, err = engine:load(tmp.file("flow.lua", [[
 local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.a",
+  input = { a = "string", ["a?"] = "string" } }
+flow:wait("w", { event = "go" })
+return flow]]))
+    assert.equal("definition", err.code)
+    assert.matches('input.a is declared twice, by "a" and "a?"', err.message,
+      1, true)
+    _, err = engine:load(tmp.file("flow.lua", [[
+local pawl = require "pawl"
 local flow = pawl.workflow { code = "t.a" }
 flow:wait("w", { event = "go", accepts = "strnig" })
 return flow]]))

@@ -266,15 +266,32 @@ static pawl_str named(pawl_str key, int *is_optional) {
   return key;
 }
 
+/* "a" and "a?" are two types of one member. `key` has the sign. */
+static pawl_code check_once(const path *p, pawl_str object, pawl_str key) {
+  int ignored;
+  const pawl_str name = named(key, &ignored);
+  for (pawl_json_iter it = {0}; pawl_json_walk(object, &it);) {
+    if (!pawl_str_eq(it.key, name)) continue;
+    pawl_fail_hint(p->err, PAWL_DEFINITION,
+                   "keep one of them: what has a ? may be left out",
+                   "%s is declared twice, by \"%.*s\" and \"%.*s\"", p->text,
+                   (int)name.len, name.at, (int)key.len, key.at);
+    pawl_error_where(p->err, "%s", p->text);
+    return PAWL_DEFINITION;
+  }
+  return PAWL_OK;
+}
+
 static pawl_code check(path *p, pawl_str type) {
   const size_t len = p->len;
-  int ignored;
+  int is_optional;
   switch (pawl_json_kind_of(type)) {
     case PAWL_JSON_STRING:
       return check_text(p, type);
     case PAWL_JSON_OBJECT:
       for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
-        path_add(p, named(it.key, &ignored), 0);
+        path_add(p, named(it.key, &is_optional), 0);
+        if (is_optional) MUST(check_once(p, type, it.key));
         MUST(check(p, it.value));
         path_back(p, len);
       }
