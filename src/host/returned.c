@@ -9,8 +9,10 @@
 static pawl_code bad_return(pawl_run *run, lua_State *L, int idx,
                             const char *what, const char *hint) {
   pawl_error *err = run->caught.err;
-  pawl_fail_hint(err, PAWL_VALUE, hint, "`%s` returned a %s as its %s",
-                 run->says, luaL_typename(L, idx), what);
+  const int is_null = lua_islightuserdata(L, idx) && !lua_touserdata(L, idx);
+  pawl_fail_hint(err, PAWL_VALUE, hint, "`%s` returned %s%s as its %s",
+                 run->says, is_null || lua_isnil(L, idx) ? "" : "a ",
+                 is_null ? "null" : luaL_typename(L, idx), what);
   pawl_error_where(err, "%s", what);
   return PAWL_VALUE;
 }
