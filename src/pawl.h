@@ -963,7 +963,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_workflow_list(pawl_engine *engine,
  * revision, current (it is the revision that runs), name, description, active,
  * suspended, inline, sha256, created, modified, group, by, reason; source
  * (null when it is inline), bundle (an object: the source of each module),
- * graph; revisions [{revision, current, sha256, created, modified, by,
+ * graph; schema (what the graph declares as its input, as JSON Schema, where it
+ * does); revisions [{revision, current, sha256, created, modified, by,
  * reason}], oldest first. `query`: a JSON object or NULL, keys: version (the
  * newest that is active, else the newest), revision (of a version; the one that
  * runs). The text is the caller's. PAWL_NOTFOUND, PAWL_INVALID.
@@ -1856,7 +1857,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_find(pawl_engine *engine,
  * metadata, output, error, transition, due, overdue, assignee, users, roles,
  * groups, delegated_by, claimed_by, claimed, completed_by, completed (when it
  * ended, however), escalated, signal, created, started, updated, and log: who
- * did what to it, and when.
+ * did what to it, and when; where its node declares its output, accepts, and
+ * schema: the same as JSON Schema.
  * `id` may be shortened. Its instance may be archived.
  * The text is the caller's. PAWL_NOTFOUND, PAWL_AMBIGUOUS.
  *

@@ -58,6 +58,15 @@ local function from_text(text)
   return total
 end
 
+--- "nil", "null", "a table": null is a pointer to nothing.
+local function named(value)
+  if value == nil then return "nil" end
+  if type(value) == "userdata" and ("%p"):format(value) == "(null)" then
+    return "null"
+  end
+  return "a " .. type(value)
+end
+
 --- Reads a duration. Never raises.
 ---@param value any         seconds, or text such as "1h30m"
 ---@return integer? us      microseconds; nil when it is not a duration
@@ -71,8 +80,7 @@ function duration.parse(value)
     us, problem = from_text(value)
     value = "'" .. value .. "'"
   else
-    local what = value == nil and "nil" or "a " .. type(value)
-    return nil, "a duration cannot be " .. what, HINT
+    return nil, "a duration cannot be " .. named(value), HINT
   end
   if us then return us end
   return nil, ("%s %s"):format(value, problem), HINT

@@ -65,12 +65,16 @@ function problem.fail(hint, message, ...)
   problem.raise(file and ("%s:%d"):format(file, line), hint, message, ...)
 end
 
---- "a table", "an integer", "nothing": what was given instead.
+--- "a table", "an integer", "nothing", "null" (a pointer to nothing): what was
+--- given instead.
 ---@param value any
 ---@return string
 function problem.given(value)
   local kind = math.type(value) or type(value)
   if kind == "nil" then return "nothing" end
+  if kind == "userdata" and ("%p"):format(value) == "(null)" then
+    return "null"
+  end
   return (kind:find("^[aeiou]") and "an " or "a ") .. kind
 end
 

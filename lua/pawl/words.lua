@@ -71,11 +71,20 @@ function words.signal(w, id)
     w.key and "" or " --instance " .. id)
 end
 
---- What moves the time at which it gives up.
+--- What could not be made of events that were to move a time.
+function words.refused(mover)
+  if not mover.refused then return "" end
+  return (" It has refused %s, with %s."):format(
+    words.plural(mover.refused, "such event"), words.error(mover.error))
+end
+
+--- What moves the time at which it gives up, or is due.
 function words.moved_by(data, w)
   if not w.moved_by then return "" end
-  return (" %s has that worked out anew."):format(
-    words.signal(w.moved_by, data.id))
+  local has_time = w["until"] or type(w.due) == "string"
+  return ("%s %s has that worked out anew.%s"):format(
+    has_time and "" or " It gives up at no time;",
+    words.signal(w.moved_by, data.id), words.refused(w.moved_by))
 end
 
 function words.mapped(list, fn)

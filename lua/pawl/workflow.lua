@@ -152,7 +152,7 @@ local WORKFLOW = {
   retry = shape.retry,
   timeout = shape.asked_limit,
   on_exhausted = shape.on_exhausted,
-  deadline = shape.limit,
+  deadline = shape.asked_limit,
   busy_limit = shape.count,
   compensate = shape.boolean,
   endless = shape.boolean,
@@ -293,6 +293,14 @@ local function with_defaults(node, options, behind)
   return out
 end
 
+--- What a workflow says itself, and is asked as an instance begins: among the
+--- handlers of the node where that is.
+local function begin_with(handlers, name, value)
+  if not shape.is_called(value) then return value end
+  if handlers then handlers[name] = value end
+  return true
+end
+
 local mt = { __name = "pawl.workflow", __metatable = "pawl.workflow" }
 
 --- The plain definition of a workflow object; see the top of this file.
@@ -318,6 +326,7 @@ function mt.definition(object)
       'add them: order:step("reserve", { ... })',
       'workflow "%s" has no nodes', options.code)
   end
+  local start = options.start or nodes[1].name
   local graph = {
     code = options.code,
     version = options.version,
@@ -325,8 +334,8 @@ function mt.definition(object)
     description = options.description,
     input = options.input,
     variables = options.variables,
-    start = options.start or nodes[1].name,
-    deadline = options.deadline,
+    start = start,
+    deadline = begin_with(handlers[start], "deadline", options.deadline),
     busy_limit = options.busy_limit,
     compensate = options.compensate,
     endless = options.endless,
@@ -402,7 +411,8 @@ end
 ---@field retry? pawl.Retry|integer|false  for steps that say nothing themselves
 ---@field timeout? number|string|fun(ctx: pawl.Ctx): number|string|nil  the same
 ---@field on_exhausted? "fail"|"suspend"  the same
----@field deadline? number|string     from the start; then it fails
+---@field deadline? number|string|fun(ctx: pawl.Ctx): number|string|nil  from
+---                                   the start; then it fails
 ---@field busy_limit? integer         immediate steps in a row, then it is
 ---                                   suspended; default: any number
 ---@field compensate? boolean         on failure and cancel; default true

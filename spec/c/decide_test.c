@@ -236,6 +236,11 @@ static pawl_code w_ask(void *ud, pawl_decision *d, const pawl_question *q,
       w->result.has_lasts = q->handler == PAWL_HANDLER_AFTER || pick(w, 4);
       w->result.lasts_us = pick(w, 100) * PAWL_SECOND;
       return PAWL_OK;
+    case PAWL_HANDLER_DEADLINE:
+      if (rarely(w, 9)) return pawl_fail(err, PAWL_VALUE, "no duration");
+      w->result.has_lasts = pick(w, 2) != 0;
+      w->result.lasts_us = (50 + pick(w, 5000)) * PAWL_SECOND;
+      return PAWL_OK;
     case PAWL_HANDLER_MATCH:
       w->result.truth = w->calm || pick(w, 2);
       return PAWL_OK;
@@ -515,8 +520,9 @@ static pawl_def *draw_workflow(world *w) {
   pawl_buf whole = {0};
   pawl_buf_addf(&whole,
                 "{\"code\":\"t.drawn\",\"version\":1,\"line\":1,"
-                "\"start\":\"%s\",\"compensate\":%s,%s\"nodes\":[",
-                first, pick(w, 2) ? "true" : "false", on_cancel);
+                "\"start\":\"%s\",\"compensate\":%s,%s%s\"nodes\":[",
+                first, pick(w, 2) ? "true" : "false", on_cancel,
+                pick(w, 4) ? "" : "\"deadline\":true,");
   pawl_buf_adds(&whole, pawl_buf_str(&g.text));
   pawl_buf_addz(&whole, "]}");
   if (pawl_def_new("t.lua", pawl_buf_str(&whole), none, none, NULL, &def,

@@ -439,7 +439,13 @@ static void the_other_kinds_are_read_field_by_field(void) {
   CHECK_INT(pawl_def_meets(d, 1, 4), 1);
   CHECK_INT(pawl_def_meets(d, 6, 4), 0);
   pawl_def_free(d);
+  d = read_graph(
+      "{\"code\":\"m\",\"start\":\"a\",\"deadline\":true,\"nodes\":[]}", &err);
+  CHECK(d && d->has_deadline);
+  if (d) CHECK_INT(d->deadline_us, -1);
+  pawl_def_free(d);
   d = read_graph(ORDER, &err);
+  CHECK(!d->has_deadline);
   CHECK_INT(d->deadline_us, -1);
   CHECK_INT(d->busy_limit, 0);
   CHECK_INT(d->compensate, 1);

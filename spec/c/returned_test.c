@@ -312,7 +312,11 @@ static void items_are_a_list(engine *e) {
   gives(e, PAWL_HANDLER_ITEMS, "return ctx.vars.list", "[]");
   e->call.vars = pawl_strz("{}");
   breaks(e, PAWL_HANDLER_ITEMS, "", PAWL_VALUE, "list",
-         "`items` returned a nil as its list", HINT);
+         "`items` returned nil as its list", HINT);
+  e->call.vars = pawl_strz("{\"list\":null}");
+  breaks(e, PAWL_HANDLER_ITEMS, "return ctx.vars.list", PAWL_VALUE, "list",
+         "`items` returned null as its list", HINT);
+  e->call.vars = pawl_strz("{}");
   breaks(e, PAWL_HANDLER_ITEMS, "return 3", PAWL_VALUE, "list",
          "`items` returned a number as its list", HINT);
   breaks(e, PAWL_HANDLER_ITEMS, "return { n = 1 }", PAWL_VALUE, "items",

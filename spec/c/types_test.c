@@ -39,6 +39,12 @@ static void words_are_checked(void) {
   bad("\"strnig\"", "in: \"strnig\" is no type", "did you mean \"string\"?");
   bad("{\"a\":{\"b?\":\"nubmer?\"}}", "in.a.b: \"nubmer\" is no type",
       "did you mean \"number\"?");
+  bad("{\"a\":\"string\",\"a?\":\"string\"}",
+      "in.a is declared twice, by \"a\" and \"a?\"",
+      "keep one of them: what has a ? may be left out");
+  bad("[{\"b\":{\"x y?\":\"any\",\"c\":\"any\",\"x y\":\"any\"}}]",
+      "in.b.x y is declared twice, by \"x y\" and \"x y?\"", NULL);
+  good("{\"a\":\"string\",\"a??\":\"string\",\"b\":{\"a?\":\"any\"}}");
   bad("\"\"", "in: \"\" is no type", NULL);
   bad("7", "in: \"7\" is no type", NULL);
   bad("\"string |\"", "in: \"\" is no type", NULL);
@@ -223,6 +229,104 @@ static void those_that_are_there_fit(void) {
   CHECK_TEXT(err.where, "vars.n");
 }
 
+/* Behind its "$schema". */
+static void schema_is(const char *type, const char *schema) {
+  static const char HEAD[] =
+      "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\"";
+  pawl_buf out = {.alloc = NULL};
+  pawl_json_kind kind;
+
+  good(type);
+  pawl_types_schema(pawl_strz(type), &out);
+  if (CHECK(out.len >= sizeof HEAD && !memcmp(out.at, HEAD, sizeof HEAD - 1)))
+    CHECK_TEXT(out.at + sizeof HEAD - 1, schema);
+  CHECK_INT(pawl_json_check(pawl_buf_str(&out), &kind, NULL), PAWL_OK);
+  pawl_buf_deinit(&out);
+}
+
+static void words_have_schemas(void) {
+  schema_is("\"string\"", ",\"type\":\"string\"}");
+  schema_is("\"number\"", ",\"type\":\"number\"}");
+  schema_is("\"integer\"", ",\"type\":\"integer\"}");
+  schema_is("\"boolean\"", ",\"type\":\"boolean\"}");
+  schema_is("\"object\"", ",\"type\":\"object\"}");
+  schema_is("\"array\"", ",\"type\":\"array\"}");
+  schema_is("\"table\"", ",\"type\":[\"object\",\"array\"]}");
+  schema_is("\"table?\"", ",\"type\":[\"object\",\"array\",\"null\"]}");
+  schema_is("\"any\"", "}");
+  schema_is("\"any?\"", "}");
+  schema_is("\"string?\"", ",\"type\":[\"string\",\"null\"]}");
+  schema_is("\" one of low,  high \"", ",\"enum\":[\"low\",\"high\"]}");
+  schema_is("\"one of 1, 2.5, x?\"", ",\"enum\":[1,2.5,\"x\",null]}");
+  schema_is("\"string[]\"",
+            ",\"type\":\"array\",\"items\":{\"type\":\"string\"}}");
+  schema_is("\"any[]\"", ",\"type\":\"array\"}");
+  schema_is("\"table[]?\"",
+            ",\"type\":[\"array\",\"null\"],\"items\":{\"type\":"
+            "[\"object\",\"array\"]}}");
+  schema_is("\"string | integer > 3\"",
+            ",\"anyOf\":[{\"type\":\"string\"},{\"type\":\"integer\","
+            "\"exclusiveMinimum\":3}]}");
+  schema_is("\"one of a, b | any | boolean?\"",
+            ",\"anyOf\":[{\"enum\":[\"a\",\"b\",null]},{},"
+            "{\"type\":\"boolean\"}]}");
+}
+
+static void bounds_have_schemas(void) {
+  schema_is("\"integer >= 1 < 10\"",
+            ",\"type\":\"integer\",\"minimum\":1,\"exclusiveMaximum\":10}");
+  schema_is("\"number 0.5..1.5\"",
+            ",\"type\":\"number\",\"minimum\":0.5,\"maximum\":1.5}");
+  schema_is("\"integer > 1 > 3 <= 9 <= 7\"",
+            ",\"type\":\"integer\",\"exclusiveMinimum\":3,\"maximum\":7}");
+  schema_is("\"integer ..-1\"", ",\"type\":\"integer\",\"maximum\":-1}");
+  schema_is("\"integer < 9223372036854775807\"",
+            ",\"type\":\"integer\","
+            "\"exclusiveMaximum\":9223372036854775807}");
+  schema_is("\"string 1..80\"",
+            ",\"type\":\"string\",\"minLength\":1,\"maxLength\":80}");
+  schema_is("\"string >= 0 < 3\"", ",\"type\":\"string\",\"maxLength\":2}");
+  schema_is("\"string > 1.5 < 3.5\"",
+            ",\"type\":\"string\",\"minLength\":2,\"maxLength\":3}");
+  schema_is("\"string > 1 >= 4 > 2\"",
+            ",\"type\":\"string\",\"minLength\":4}");
+  schema_is("\"array ..10\"", ",\"type\":\"array\",\"maxItems\":10}");
+  schema_is("\"object 2..\"", ",\"type\":\"object\",\"minProperties\":2}");
+  schema_is("\"table 1..\"",
+            ",\"type\":[\"object\",\"array\"],\"minProperties\":1,"
+            "\"minItems\":1}");
+  schema_is("\"integer[] 1..3\"",
+            ",\"type\":\"array\",\"items\":{\"type\":\"integer\"},"
+            "\"minItems\":1,\"maxItems\":3}");
+}
+
+static void objects_and_lists_have_schemas(void) {
+  schema_is("{}",
+            ",\"type\":\"object\",\"properties\":{},"
+            "\"additionalProperties\":false}");
+  schema_is("{\"a\":\"string\",\"b?\":\"integer\",\"c\":\"number?\"}",
+            ",\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}"
+            ",\"b\":{\"type\":[\"integer\",\"null\"]},"
+            "\"c\":{\"type\":[\"number\",\"null\"]}},"
+            "\"required\":[\"a\"],\"additionalProperties\":false}");
+  schema_is("{\"*\":\"any\",\"a \\\"b\\\"\":\"any\"}",
+            ",\"type\":\"object\",\"properties\":{\"a \\\"b\\\"\":{}},"
+            "\"required\":[\"a \\\"b\\\"\"],\"additionalProperties\":{}}");
+  schema_is("{\"*\":\"number\"}",
+            ",\"type\":\"object\",\"properties\":{},"
+            "\"additionalProperties\":{\"type\":\"number\"}}");
+  schema_is("[\"integer > 0\"]",
+            ",\"type\":\"array\",\"items\":{\"type\":\"integer\","
+            "\"exclusiveMinimum\":0}}");
+  schema_is("{\"lines?\":[{\"sku\":\"string?\"}],\"at?\":{\"*\":\"any\"}}",
+            ",\"type\":\"object\",\"properties\":{\"lines\":{\"type\":"
+            "[\"array\",\"null\"],\"items\":{\"type\":\"object\","
+            "\"properties\":{\"sku\":{\"type\":[\"string\",\"null\"]}},"
+            "\"additionalProperties\":false}},\"at\":{\"type\":[\"object\","
+            "\"null\"],\"properties\":{},\"additionalProperties\":{}}},"
+            "\"additionalProperties\":false}");
+}
+
 int main(void) {
   words_are_checked();
   scalars_are_what_they_say();
@@ -233,5 +337,8 @@ int main(void) {
   lists_have_members();
   a_long_path_is_cut();
   those_that_are_there_fit();
+  words_have_schemas();
+  bounds_have_schemas();
+  objects_and_lists_have_schemas();
   return TEST_END;
 }

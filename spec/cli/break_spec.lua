@@ -44,6 +44,31 @@ describe("pawl break", function()
       here:pawl("explain", id).out:gsub("%s+", " "), 1, true)
   end)
 
+  it("says so of one where others wait for something else", function()
+    here:write("fork.lua", [[
+local flow = require("pawl").workflow { code = "shop.fork" }
+flow:fork("f", { next = { "rest", "ship", "mail" } })
+flow:timer("rest", { after = "3h", next = "j" })
+flow:step("ship", { run = function() end, next = "j" })
+flow:wait("mail", { event = "mail", next = "j" })
+flow:join("j", { next = "done" })
+flow:finish "done"
+return flow
+]])
+    here:pawl("deploy", "fork.lua")
+    here:pawl("break", "shop.fork", "ship", "--by", "ann")
+    here:pawl("start", "shop.fork")
+    here:pawl("worker", "--until-idle", "fork.lua")
+    local function listed()
+      return here:pawl("list", "--workflow", "shop.fork").out
+    end
+    assert.matches("halted at a breakpoint by ann; goes on in %d+m %(%+2%)",
+      listed())
+    here:pawl("continue", "--all", "--workflow", "shop.fork", "--yes")
+    here:pawl("worker", "--until-idle", "fork.lua")
+    assert.matches("due in 2h %(%+%d%)", listed())
+  end)
+
   it("is told by its own options when its time is none", function()
     for _, words in ipairs { { "break", "shop.order", "ship" },
       { "step", id } } do

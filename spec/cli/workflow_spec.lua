@@ -46,6 +46,9 @@ return flow:finish "z"
       assert.matches("input%s+{ n: integer > 0 }\n", shown)
       assert.matches("variables%s+{ sum: number }\n", shown)
       assert.matches("accepts%s+w: { sum: number }\n", shown)
+      local schema = here:json("workflow", "show", "t.typed", env).schema
+      assert.same({ type = "integer", exclusiveMinimum = 0 },
+        schema.properties.n)
       local help = here:pawl("start", "t.typed", "--help", env)
       assert.equal(0, help.code)
       assert.equal(here:pawl("start", "--help").out .. "\nInput of t.typed, "

@@ -1,6 +1,7 @@
 -- The deadline of a whole instance.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
+local tmp = require "spec.support.tmp"
 
 --- a, then the timer t for a day, then b, then z; with a deadline.
 local function lasting(deadline, options)
@@ -461,4 +462,225 @@ kit.describe("a start's own max_bytes", function(backend)
     assert(engine:run())
     assert.equal("limit", assert(engine:get(id)).error.code)
   end)
+end)
+
+kit.describe("a deadline that a function says", function(backend)
+  local asked
+
+  --- As `lasting`, with what the input says.
+  local function asking(options)
+    return lasting(function(ctx)
+      asked = asked + 1
+      if ctx.input.fails then error { code = "unknown" } end
+      return ctx.input.lasts
+    end, options)
+  end
+
+  local function begun(input, options, flow)
+    asked = 0
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(flow or asking()))
+    local id = assert(engine:start("t.late", input, options))
+    assert(engine:run())
+    return engine, clock, id, url
+  end
+
+  it("is asked once, as it begins, and holds", function()
+    local engine, clock, id = begun { lasts = "2h" }
+    assert.equal("2026-01-01T02:00:00.000000Z", get(engine, id).deadline)
+    assert.equal("2026-01-01T02:00:00.000000Z",
+      assert(engine:explain(id)).deadline)
+    clock:advance "2h"
+    assert(engine:run())
+    assert.equal("deadline", get(engine, id).error.code)
+    assert.equal("step a, deadline t", kit.trail(engine, id))
+    assert.equal(1, asked)
+  end)
+
+  it("counts from where the instance begins", function()
+    local engine, clock, id = begun({ lasts = 7200 }, { delay = "10h" })
+    assert.equal(0, asked)
+    clock:advance "10h"
+    assert(engine:run())
+    assert.equal("2026-01-01T12:00:00.000000Z", get(engine, id).deadline)
+  end)
+
+  it("is none where that is nil, and not asked again", function()
+    local engine, clock, id, url = begun {}
+    assert.is_nil(get(engine, id).deadline)
+    assert.equal(0, kit.count(backend, url, "deadline"))
+    clock:advance "1d"
+    assert(engine:run())
+    assert.completed(engine, id)
+    assert.equal(1, asked)
+  end)
+
+  it("is not asked where the start says its own", function()
+    local engine, _, id = begun({ lasts = "2h" }, { deadline = "5h" })
+    assert.equal("2026-01-01T05:00:00.000000Z", get(engine, id).deadline)
+    assert.equal(0, asked)
+  end)
+
+  it("stays when its worker dies, and begins anew as it was", function()
+    local engine, clock, id, url = begun { lasts = "2h" }
+    assert(engine:signal { name = "other", instance = id })
+    kit.claim(kit.store(url, clock), id)
+    clock:advance(31)
+    assert(engine:run())
+    assert.equal("2026-01-01T02:00:00.000000Z", get(engine, id).deadline)
+    assert(engine:suspend(id))
+    clock:advance(60)
+    assert(engine:resume(id, { shift = true }))
+    assert(engine:run())
+    assert.equal("2026-01-01T02:01:00.000000Z", get(engine, id).deadline)
+    for n = 1, 2 do -- and not longer each time
+      clock:advance "2h"
+      assert(engine:run())
+      assert.failed(engine, id)
+      assert(engine:retry(id))
+      assert(engine:run())
+      assert.equal(pawl.date(clock:now() + 7200).value,
+        get(engine, id).deadline, n)
+    end
+    assert.equal(1, asked)
+  end)
+
+  it("is known to a first step that waits, and after that", function()
+    local flow = pawl.workflow { code = "t.late",
+      deadline = function() asked = asked + 1 return "1h" end }
+    flow:step("a", { timeout = "10h", run = function(ctx)
+      ctx.await(36000)
+    end })
+    asked = 0
+    local engine, clock = backend.fresh()
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.late")
+    assert(engine:tick())
+    assert.equal("2026-01-01T01:00:00.000000Z", get(engine, id).deadline)
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal("deadline", get(engine, id).error.code)
+    assert.equal(1, asked)
+  end)
+
+  it("fails the first node, which asks again with each attempt", function()
+    local engine, clock, id = begun { fails = true }
+    local row = last(engine, id)
+    assert.equal("failed", row.type)
+    assert.equal("a", row.node)
+    assert.equal("unknown", row.error.code)
+    clock:advance "1h"
+    assert(engine:run())
+    clock:advance "1h"
+    assert(engine:run())
+    assert.equal("failed a, failed a, failed a", kit.trail(engine, id))
+    assert.failed(engine, id)
+    assert.is_nil(get(engine, id).deadline)
+    assert.equal(3, asked)
+    assert(engine:retry(id))
+    assert(engine:run())
+    assert.equal(4, asked)
+  end)
+
+  it("that fails goes on without, where that is caught", function()
+    local flow = pawl.workflow { code = "t.late",
+      deadline = function() asked = asked + 1 error { code = "unknown" } end }
+    flow:wait("a", { event = "go", on_error = { unknown = "b" } })
+    flow:step("b", { run = function(ctx) ctx.vars.b = ctx.error.code end })
+    local engine, _, id = begun({}, nil, flow)
+    assert.completed(engine, id)
+    assert.equal("unknown", get(engine, id).variables.b)
+    assert.equal(1, asked)
+  end)
+
+  it("fails with what it was, where it is no duration", function()
+    for _, wrong in ipairs {
+      { "soon", ": 'soon' is not a duration" },
+      { -3, ": -3 is negative" },
+      { 0, ": it must be longer than nothing" },
+      { "0s", ": it must be longer than nothing" },
+    } do
+      local engine, _, id = begun { lasts = wrong[1] }
+      local err = get(engine, id).error
+      assert.equal("value", err.code)
+      assert.matches("`deadline` returned no duration" .. wrong[2],
+        err.message, 1, true)
+      assert.failed(engine, id)
+    end
+  end)
+
+  it("is asked behind a breakpoint at the first node", function()
+    asked = 0
+    local engine, clock = backend.fresh()
+    assert(engine:load(asking()))
+    assert(engine.breakpoints:set { workflow = "t.late", node = "a" })
+    local id = assert(engine:start("t.late", { lasts = "2h" }))
+    assert(engine:run())
+    assert.equal(0, asked)
+    clock:advance(60)
+    assert(engine:continue(id))
+    assert(engine:run())
+    assert.equal("2026-01-01T02:00:00.000000Z", get(engine, id).deadline)
+    assert.equal(1, asked)
+  end)
+
+  it("stays in another version, whose own is not asked", function()
+    local engine, _, id = begun({ lasts = "2h" })
+    local none = assert(engine:start("t.late", {}))
+    assert(engine:run())
+    assert(engine:load(lasting("5h", { version = 2 })))
+    assert(engine:load(asking { version = 3 }))
+    assert(engine:load(lasting(nil, { version = 4 })))
+    local given = assert(engine:start("t.late", {}, { version = 2 }))
+    local free = assert(engine:start("t.late", {}, { version = 4 }))
+    assert(engine:run())
+    assert(engine.workflows:transfer("t.late", 4, 3))
+    for to = 2, 3 do
+      assert(engine.workflows:transfer("t.late", to - 1, to))
+    end
+    for _, one in ipairs { id, none, given, free } do
+      assert.equal(3, get(engine, one).version)
+      assert(engine:move(one, { to = "b" }))
+    end
+    asked = 0
+    assert(engine:run())
+    assert.equal(0, asked)
+    assert.equal("2026-01-01T02:00:00.000000Z", get(engine, id).deadline)
+    assert.equal("2026-01-01T05:00:00.000000Z", get(engine, given).deadline)
+    assert.is_nil(get(engine, none).deadline)
+    assert.is_nil(get(engine, free).deadline)
+  end)
+
+  it("is asked again where a restart begins, if nothing was said before",
+    function()
+      local engine, clock, id = begun { fails = true }
+      for _ = 1, 2 do
+        clock:advance "1h"
+        assert(engine:run())
+      end
+      assert.failed(engine, id)
+      assert(engine:restart(id, { from = "b" }))
+      assert(engine:run())
+      assert.equal("failed", last(engine, id).type)
+      assert.equal(4, asked)
+    end)
+end)
+
+describe("a limited script's deadline", function()
+  for _, level in ipairs { "limited", "isolated" } do
+    it("may be a function: " .. level, function()
+      local engine <close> = assert(pawl.open(":memory:", { trust = level }))
+      assert(engine:load(tmp.file("flow.lua", [[
+        local pawl = require "pawl"
+        local flow = pawl.workflow { code = "mod.late",
+          deadline = function(ctx) return ctx.input.n end }
+        flow:wait("w", { event = "go" })
+        return flow]])))
+      for n, is in pairs { [60] = "deadline", [0] = "error" } do
+        local id = assert(engine:start("mod.late", { n = n }))
+        assert(engine:run())
+        assert.is_not_nil(get(engine, id)[is])
+      end
+    end)
+  end
 end)

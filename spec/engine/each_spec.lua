@@ -332,6 +332,17 @@ kit.describe("an each over branches", function(backend)
     end
   end)
 
+  it("is told of null by its name, where that is no list", function()
+    local engine = backend.fresh()
+    assert(engine:load(fan({ one(function() end) },
+      { items = function(ctx) return ctx.input.list end },
+      { code = "t.null" })))
+    local id = assert(engine:start("t.null", { list = pawl.null }))
+    assert(engine:run())
+    assert.equal("`items` returned null as its list",
+      get(engine, id).error.message)
+  end)
+
   it("tells a handler's failure in items, which on_error may route",
     function()
       local engine = backend.fresh()

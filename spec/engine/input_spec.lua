@@ -110,6 +110,24 @@ kit.describe("a declared input", function(backend)
   end)
 end)
 
+kit.describe("a declared input's schema", function(backend)
+  it("is shown with what is stored of the workflow", function()
+    local engine = backend.fresh()
+    assert(engine:load(typed({ version = 1 }, { n = "integer 1..9" })))
+    assert(engine:load(typed({ version = 2 }, { ["n?"] = "string" })))
+    assert(engine:load(kit.one(function() end)))
+    local function schema(version)
+      return assert(engine.workflows:get("t.typed", version)).schema
+    end
+    assert.same({ type = "integer", minimum = 1, maximum = 9 },
+      schema(1).properties.n)
+    assert.same({ "n" }, schema(1).required)
+    assert.same({ type = { "string", "null" } }, schema().properties.n)
+    assert.is_nil(schema().required)
+    assert.is_nil(assert(engine.workflows:get "t.one").schema)
+  end)
+end)
+
 kit.describe("a wait with declared data", function(backend)
   it("refuses what is something else, and goes on", function()
     local engine = backend.fresh()
@@ -156,6 +174,12 @@ kit.describe("a task with a declared output", function(backend)
     assert.same(accepts, assert(engine.tasks:get(task)).accepts)
     local told = assert(engine:explain(id))
     assert.same(accepts, told.tokens[1].waiting_for.accepts)
+    assert.same({ ["$schema"] = "https://json-schema.org/draft/2020-12/schema",
+      type = "object", required = { "sum" }, additionalProperties = false,
+      properties = { sum = { type = "number", exclusiveMinimum = 0 },
+        note = { type = { "string", "null" } } } },
+      assert(engine.tasks:get(task)).schema)
+    assert.is_nil(assert(engine.tasks:list { instance = id })[1].schema)
     assert.matches("Its output is to be { note%?: string, sum: number > 0 }",
       table.concat(told.sentences or require("pawl.explain").sentences(told),
         " "))
@@ -191,6 +215,15 @@ return flow]]))
       true)
     assert.equal('did you mean "integer"?', err.hint)
     assert.matches("flow.lua:2", err.where, 1, true)
+    _, err = engine:load(tmp.file("flow.lua", [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.a",
+  input = { a = "string", ["a?"] = "string" } }
+flow:wait("w", { event = "go" })
+return flow]]))
+    assert.equal("definition", err.code)
+    assert.matches('input.a is declared twice, by "a" and "a?"', err.message,
+      1, true)
     _, err = engine:load(tmp.file("flow.lua", [[
 local pawl = require "pawl"
 local flow = pawl.workflow { code = "t.a" }

@@ -54,6 +54,7 @@ describe("a duration", function()
       { math.maxinteger, math.maxinteger .. " is longer than 1000 years" },
       { true, "a duration cannot be a boolean" },
       { {}, "a duration cannot be a table" },
+      { require("pawl").null, "a duration cannot be null" },
     } do
       local us, problem, hint = duration.parse(case[1])
       assert.is_nil(us)

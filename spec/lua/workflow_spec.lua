@@ -196,6 +196,8 @@ describe("an error of the builder", function()
       function() workflow { start = "a" } end)
     refuses("'version' of workflow \"c\" must be an integer, not a float",
       nil, function() workflow { code = "c", version = 1.0 } end)
+    refuses("'version' of workflow \"c\" must be an integer, not null", nil,
+      function() workflow { code = "c", version = require("pawl").null } end)
     refuses("'version' of workflow \"c\" must be at least 1", nil,
       function() workflow { code = "c", version = 0 } end)
     refuses("the workflow has a value without a name (x)",

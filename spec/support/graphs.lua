@@ -872,7 +872,10 @@ function graphs.text(case, i, prefix)
     options[#options + 1] = "keep_history = " .. flow.options.keep_history
   end
   if flow.options.deadline then
-    options[#options + 1] = ("deadline = %d"):format(flow.options.deadline)
+    local asked = #flow.nodes % 2 == 0 -- a function says it
+    options[#options + 1] = (asked
+      and "deadline = function() return %d end" or "deadline = %d")
+      :format(flow.options.deadline)
   end
   if flow.options.typed then
     options[#options + 1] = 'input = { order = "string", ["item?"] = '

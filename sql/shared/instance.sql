@@ -10,7 +10,7 @@
 
 -- columns: own
 --   sent bigint, children integer, immediate bigint, joined json,
---   suspended_at time?, deadline_at time?
+--   suspended_at time?, deadline_at time?, lasts bigint?
 -- What most commits leave as it is: PAWL_STATE_OWN in rules/state.h.
 
 -- columns: rare
@@ -171,7 +171,7 @@ select s.no as no, i.id, i.workflow, i.tenant,
 --       token_no integer, token_state text, node text, previous_node text,
 --       visit bigint, attempt integer, token_data json, token_event json,
 --       token_detail json, token_due_at time, entered_at time,
---       tokens integer, lasts bigint, max_bytes bigint, {{own}},
+--       tokens integer, max_bytes bigint, {{own}},
 --       has_rare boolean, parent uuid, parent_place json,
 --       commits bigint, seq bigint, started_at time, output json,
 --       revision integer, parts integer, breakpoints bigint
@@ -187,8 +187,7 @@ select i.id, i.status, i.workflow, i.version, i.tenant,
        {{variables_of i.parts; i.variables; i.id}},
        i.token_no, i.token_state, i.node, i.previous_node, i.visit,
        i.attempt, i.token_data, i.token_event, i.token_detail,
-       i.token_due_at, i.entered_at, i.tokens, i.lasts, i.max_bytes,
-       {{own i.}},
+       i.token_due_at, i.entered_at, i.tokens, i.max_bytes, {{own i.}},
        coalesce(i.stopped, i.cancellation, i.deletion, i.away,
                 i.compensation) is not null
          or i.deleted_at is not null as has_rare,

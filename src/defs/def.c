@@ -122,7 +122,8 @@ static pawl_code read_graph(pawl_reader *r, pawl_str graph) {
   MUST(pawl_reader_text(r, graph, "start", &d->start_name));
   if (!d->start_name) return pawl_reader_wrong(r, "start", "there");
   MUST(read_version(r, graph));
-  MUST(pawl_reader_duration(r, graph, "deadline", 1, &d->deadline_us));
+  MUST(pawl_reader_asked(r, graph, "deadline", 1, &d->deadline_us,
+                         &d->has_deadline));
   MUST(pawl_reader_count(r, graph, "busy_limit", INT64_MAX, &d->busy_limit));
   MUST(pawl_reader_flag(r, graph, "compensate", &d->compensate));
   MUST(pawl_reader_flag(r, graph, "endless", &d->is_endless));

@@ -4,7 +4,8 @@
  * what the store keeps in workflow.graph:
  *
  *   {"code":"order.fulfil","version":1,"name":"...","description":"...",
- *    "start":"reserve","line":3,"deadline":2592000000000,"busy_limit":100000,
+ *    "start":"reserve","line":3,"deadline":2592000000000 | true,
+ *    "busy_limit":100000,
  *    "compensate":false,                        default true
  *    "endless":true,                            no node need lead to a finish
  *    "input":{"price":"number",...},            as value/types.h has it
@@ -241,6 +242,7 @@ typedef struct pawl_def {
   const char *start_name;
   int start;           /* its index; -1: no such node (check says so) */
   int64_t deadline_us; /* from the start; -1: none */
+  int has_deadline;    /* a handler of its start says it */
   int64_t busy_limit;  /* immediate steps in a row; 0: none */
   int compensate;      /* when it fails */
   int is_endless;      /* it need not come to an end */

@@ -183,24 +183,14 @@ static pawl_code read_retry(pawl_reader *r, pawl_str object, pawl_node *node) {
                             "a number between 0 and 1", &retry->jitter);
 }
 
-/* A duration, or `true` for a handler. */
-static pawl_code read_duration(pawl_reader *r, pawl_str object,
-                               const char *name, int64_t low, int64_t *us,
-                               int *asked) {
-  pawl_str value;
-  *asked = pawl_json_get(object, name, &value) &&
-           pawl_json_kind_of(value) == PAWL_JSON_TRUE;
-  return *asked ? PAWL_OK : pawl_reader_duration(r, object, name, low, us);
-}
-
 /* It bounds a handler; where something is waited for, how long that is. */
 static pawl_code read_timeout(pawl_reader *r, pawl_str object,
                               pawl_node *node) {
   if (!pawl_kind_shapes[node->kind].receives)
-    return read_duration(r, object, "timeout", 1, &node->timeout_us,
-                         &node->has_timeout);
-  return read_duration(r, object, "timeout", 1, &node->limit_us,
-                       &node->has_timeout);
+    return pawl_reader_asked(r, object, "timeout", 1, &node->timeout_us,
+                             &node->has_timeout);
+  return pawl_reader_asked(r, object, "timeout", 1, &node->limit_us,
+                           &node->has_timeout);
 }
 
 /* ---- what a few kinds say ---- */
@@ -497,8 +487,8 @@ static pawl_code read_field(pawl_reader *r, pawl_str object, const field *f,
     case COUNT:
       return pawl_reader_count(r, object, f->name, f->max, at);
     case DURATION:
-      return read_duration(r, object, f->name, 0, at,
-                           (int *)((char *)node + f->asked));
+      return pawl_reader_asked(r, object, f->name, 0, at,
+                               (int *)((char *)node + f->asked));
     case CHOICE:
       return pawl_reader_choice(r, object, f->name, f->no, f->yes, at);
     default:

@@ -150,6 +150,14 @@ pawl_code pawl_reader_duration(pawl_reader *r, pawl_str object,
       out);
 }
 
+pawl_code pawl_reader_asked(pawl_reader *r, pawl_str object, const char *field,
+                            int64_t min, int64_t *out, int *asked) {
+  pawl_str value;
+  *asked = pawl_json_get(object, field, &value) &&
+           pawl_json_kind_of(value) == PAWL_JSON_TRUE;
+  return *asked ? PAWL_OK : pawl_reader_duration(r, object, field, min, out);
+}
+
 pawl_code pawl_reader_number(pawl_reader *r, pawl_str object,
                              const char *field, double min, double max,
                              const char *want, double *out) {

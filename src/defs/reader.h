@@ -55,6 +55,9 @@ pawl_code pawl_reader_count(pawl_reader *r, pawl_str object, const char *field,
 /* Microseconds; min is 0, or 1. */
 pawl_code pawl_reader_duration(pawl_reader *r, pawl_str object,
                                const char *field, int64_t min, int64_t *out);
+/* The same, or `true`: a handler says it. */
+pawl_code pawl_reader_asked(pawl_reader *r, pawl_str object, const char *field,
+                            int64_t min, int64_t *out, int *asked);
 pawl_code pawl_reader_number(pawl_reader *r, pawl_str object,
                              const char *field, double min, double max,
                              const char *want, double *out);

@@ -25,6 +25,8 @@
                            no more */                                       \
   X(DELAY, "delay")     /* of retry, called with (ctx, attempt, error): the \
                            same; nil: by policy */                          \
+  X(DEADLINE, "deadline") /* of the workflow, a handler of its start: the   \
+                           same, above 0; nil: it has none */               \
   X(DUE, "due")         /* task: the same */                                \
   X(OUTPUT, "output")   /* the instance's output */                         \
   X(UNDO, "undo")       /* nothing; takes back what the node did, of which  \
@@ -104,7 +106,8 @@ int pawl_handler_is_pure(pawl_handler handler);
   X(FLAG, truth)        /* MATCH, CONDITION, ENOUGH */                      \
   X(TIME, at_us)        /* AT */                                            \
   X(FLAG, has_lasts)                                                        \
-  X(TIME, lasts_us)     /* AFTER, TIMEOUT, EVERY, DELAY, DUE */
+  X(TIME, lasts_us)     /* AFTER, TIMEOUT, EVERY, DELAY, DEADLINE,         \
+                           DUE */
 /* When it failed these alone count: */
 #define PAWL_RESULT_FAILURE(X)                                              \
   X(FLAG, no_retry)       /* error{ retry = false }; VALUE, LIMIT and       \

@@ -305,6 +305,7 @@ static int is_duration(const pawl_call *call, const pawl_said *r) {
     case PAWL_HANDLER_DUE:
       return r->lasts_us >= 0;
     case PAWL_HANDLER_EVERY:
+    case PAWL_HANDLER_DEADLINE:
       return r->lasts_us > 0;
     default:
       return 0;

@@ -9,8 +9,10 @@
 static pawl_code bad_return(pawl_run *run, lua_State *L, int idx,
                             const char *what, const char *hint) {
   pawl_error *err = run->caught.err;
-  pawl_fail_hint(err, PAWL_VALUE, hint, "`%s` returned a %s as its %s",
-                 run->says, luaL_typename(L, idx), what);
+  const int is_null = lua_islightuserdata(L, idx) && !lua_touserdata(L, idx);
+  pawl_fail_hint(err, PAWL_VALUE, hint, "`%s` returned %s%s as its %s",
+                 run->says, is_null || lua_isnil(L, idx) ? "" : "a ",
+                 is_null ? "null" : luaL_typename(L, idx), what);
   pawl_error_where(err, "%s", what);
   return PAWL_VALUE;
 }
@@ -140,13 +142,16 @@ static pawl_code take_time(pawl_run *run, lua_State *L, int idx) {
   return PAWL_OK;
 }
 
-/* What comes again after no time would come for ever. */
+/* What comes again after no time would come for ever, and who has no time would
+ * fail as it begins. */
 static pawl_code check_lasts(const pawl_run *run, pawl_error *err) {
-  if (run->result->lasts_us > 0 || run->call->handler != PAWL_HANDLER_EVERY)
+  const int is_every = run->call->handler == PAWL_HANDLER_EVERY;
+  if (run->result->lasts_us > 0 ||
+      !(is_every || run->call->handler == PAWL_HANDLER_DEADLINE))
     return PAWL_OK;
-  pawl_fail_hint(err, PAWL_VALUE, "nil: it fires no more",
-                 "`every` returned no duration: it must be longer than "
-                 "nothing");
+  pawl_fail_hint(
+      err, PAWL_VALUE, is_every ? "nil: it fires no more" : "nil: it has none",
+      "`%s` returned no duration: it must be longer than nothing", run->says);
   pawl_error_where(err, "duration");
   return PAWL_VALUE;
 }
@@ -185,6 +190,7 @@ pawl_code pawl_returned_take(pawl_run *run, lua_State *L, int idx) {
     case PAWL_HANDLER_TIMEOUT:
     case PAWL_HANDLER_EVERY:
     case PAWL_HANDLER_DELAY:
+    case PAWL_HANDLER_DEADLINE:
     case PAWL_HANDLER_DUE:
       return take_duration(run, L, idx);
     case PAWL_HANDLER_OUTPUT:

@@ -221,6 +221,27 @@ static int first_token(pawl_decision *d) {
   return k;
 }
 
+/* A function says when its deadline is: asked once, before its first node, and
+ * kept as if its start had said so. 0: it has failed, and the next attempt asks
+ * again; who has come from there, as the error led it on, does not. */
+static int is_dated(pawl_decision *d, int k) {
+  pawl_state *s = &d->plan.state;
+  pawl_error err;
+
+  if (!d->def->has_deadline || s->lasts || s->deadline_us ||
+      pawl_tok(d, k)->previous)
+    return 1;
+  if (pawl_run_handler(d, k, &d->def->nodes[d->def->start],
+                       PAWL_HANDLER_DEADLINE, &err) != PAWL_OK) {
+    pawl_fail_token(d, k, &err, 0);
+    return 0;
+  }
+  s->lasts = d->result->has_lasts ? d->result->lasts_us : PAWL_LASTS_FOR_EVER;
+  if (d->result->has_lasts)
+    s->deadline_us = pawl_time_after(s->started_us, s->lasts);
+  return 1;
+}
+
 /* Who started it may not have known what it takes, as a parent or an event
  * need not: then it fails before its first step. 1: so it does. */
 static int has_wrong_input(pawl_decision *d) {
@@ -240,7 +261,7 @@ static void begin(pawl_decision *d) {
 
   if (has_wrong_input(d)) return;
   k = first_token(d);
-  if (k < 0 || pawl_halts(d, k)) return;
+  if (k < 0 || pawl_halts(d, k) || !is_dated(d, k)) return;
   if (d->def->nodes[d->def->start].kind == PAWL_KIND_STEP)
     pawl_step_enter(d, k, d->def->start);
   else
@@ -269,6 +290,7 @@ static void run_token(pawl_decision *d, int k) {
 
   assert(node); /* or it would be misplaced */
   d->plan.state.node = node->name;
+  if (!is_dated(d, k)) return;
   if (node->kind == PAWL_KIND_STEP)
     pawl_step_enter(d, k, (int)(node - d->def->nodes));
   else if (node->kind == PAWL_KIND_UNDO)

@@ -149,8 +149,6 @@ struct pawl_decision {
   pawl_buf workflow;
   int64_t version;
   pawl_buf input;
-  int64_t lasts_us;   /* what its start says: from its beginning until its
-                         deadline; 0: as its definition says */
   int64_t max_bytes;  /* and that of its variables; 0: as the world says */
   int64_t created_us; /* known where kept events were found */
   int has_parent;
@@ -242,7 +240,8 @@ static inline void pawl_decision_trace(const pawl_decision *d,
 /* How long it may take in all, as its start or else its definition says; not
  * above 0: as long as it likes. */
 static inline int64_t pawl_decision_lasts(const pawl_decision *d) {
-  return d->lasts_us ? d->lasts_us : d->def->deadline_us;
+  const int64_t own = d->plan.state.lasts;
+  return own ? own : d->def->deadline_us;
 }
 /* How many bytes its variables may have: a start may say less than the engine,
  * not more. */

@@ -276,8 +276,9 @@ static void shift(pawl_decision *d, const pawl_letter *l) {
 static void begin_deadline(pawl_decision *d) {
   int64_t now = pawl_decision_now(d), lasts;
   if (!d->plan.state.deadline_us || d->plan.state.deadline_us > now) return;
-  lasts = d->lasts_us || d->def ? pawl_decision_lasts(d)
-                                : d->state.deadline_us - d->state.started_us;
+  lasts = d->plan.state.lasts || d->def
+              ? pawl_decision_lasts(d)
+              : d->state.deadline_us - d->state.started_us;
   d->plan.state.deadline_us = lasts > 0 ? pawl_time_after(now, lasts) : 0;
 }
 

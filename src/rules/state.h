@@ -18,6 +18,7 @@
 #ifndef PAWL_RULES_STATE_H
 #define PAWL_RULES_STATE_H
 
+#include "../base/clock.h"
 #include "marks.h"
 #include "token.h"
 
@@ -89,6 +90,9 @@ typedef enum pawl_undo_status {
 
 /* ---- the state ---- */
 
+/* Its `lasts`, where a function has said that it has no deadline. */
+#define PAWL_LASTS_FOR_EVER PAWL_MAX_DURATION_US
+
 /* Members that most commits leave as they are. Each is a column of
  * instance_load and an argument of instance_seldom of the same name, and
  * engine/work reads and writes it by this list; a TIME x is the member x_us and
@@ -101,6 +105,9 @@ typedef enum pawl_undo_status {
   X(NUMBER, immediate)    /* steps in a row; 0 without a busy_limit */       \
   X(TIME, suspended)      /* suspended_us: since when; 0: it is not */       \
   X(TIME, deadline)       /* deadline_us; 0: none */                         \
+  X(NUMBER, lasts)        /* from its beginning until then, as its start     \
+                             says, or a function that was asked as it began; \
+                             0: as its definition says */                    \
   X(MARKS, joined)        /* joins that have fired while siblings still run, \
                              and the token that forked */
 /* The same of those that hardly any instance has: their columns are

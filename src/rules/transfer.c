@@ -211,6 +211,15 @@ static void begin_all(pawl_decision *d, const pawl_crossing *c,
   pawl_buf_deinit(&name);
 }
 
+/* It has begun, with the deadline that it has or without: the function of the
+ * other version is for those that begin in it. */
+static void keep_deadline(pawl_state *s, const pawl_crossing *c) {
+  if (!c->to->has_deadline || c->from->has_deadline || s->lasts || !s->visit)
+    return;
+  s->lasts = s->deadline_us && c->from->deadline_us > 0 ? c->from->deadline_us
+                                                        : PAWL_LASTS_FOR_EVER;
+}
+
 void pawl_version_change(pawl_decision *d, const pawl_crossing *c) {
   pawl_plan *p = &d->plan;
   pawl_places places = {0};
@@ -237,6 +246,7 @@ void pawl_version_change(pawl_decision *d, const pawl_crossing *c) {
   p->state.node = across(d, c, p->state.node);
   p->state.previous = across(d, c, p->state.previous);
   p->version = c->to->version;
+  keep_deadline(&p->state, c);
 }
 
 /* ---- one that has failed ---- */

@@ -1,10 +1,12 @@
 /* Declared types: read word by word, and compared with values. */
 #include "types.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../base/nearest.h"
+#include "object.h"
 
 /* ---- where ---- */
 
@@ -264,15 +266,32 @@ static pawl_str named(pawl_str key, int *is_optional) {
   return key;
 }
 
+/* "a" and "a?" are two types of one member. `key` has the sign. */
+static pawl_code check_once(const path *p, pawl_str object, pawl_str key) {
+  int ignored;
+  const pawl_str name = named(key, &ignored);
+  for (pawl_json_iter it = {0}; pawl_json_walk(object, &it);) {
+    if (!pawl_str_eq(it.key, name)) continue;
+    pawl_fail_hint(p->err, PAWL_DEFINITION,
+                   "keep one of them: what has a ? may be left out",
+                   "%s is declared twice, by \"%.*s\" and \"%.*s\"", p->text,
+                   (int)name.len, name.at, (int)key.len, key.at);
+    pawl_error_where(p->err, "%s", p->text);
+    return PAWL_DEFINITION;
+  }
+  return PAWL_OK;
+}
+
 static pawl_code check(path *p, pawl_str type) {
   const size_t len = p->len;
-  int ignored;
+  int is_optional;
   switch (pawl_json_kind_of(type)) {
     case PAWL_JSON_STRING:
       return check_text(p, type);
     case PAWL_JSON_OBJECT:
       for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
-        path_add(p, named(it.key, &ignored), 0);
+        path_add(p, named(it.key, &is_optional), 0);
+        if (is_optional) MUST(check_once(p, type, it.key));
         MUST(check(p, it.value));
         path_back(p, len);
       }
@@ -610,4 +629,231 @@ pawl_code pawl_types_fit(pawl_str type, pawl_str value, const char *root,
   path p;
   path_begin(&p, root, err);
   return fit(&p, type, value);
+}
+
+/* ---- as JSON Schema ---- */
+
+/* The tightest of its bounds that are such; NULL: there is none. */
+static const bound *tightest(const piece *p, int way, int is_open) {
+  const bound *best = NULL;
+  for (int i = 0; i < p->nbounds; i++) {
+    const bound *b = &p->bounds[i];
+    if (b->way != way || b->is_open != is_open) continue;
+    if (!best || compare(b->number, best->number) * way < 0) best = b;
+  }
+  return best;
+}
+
+static void schema_limit(pawl_object *o, const char *name, const piece *p,
+                         int way, int is_open) {
+  const bound *b = tightest(p, way, is_open);
+  if (b) pawl_member_json(o, name, b->number);
+}
+
+/* The least, or the most, that a bound leaves of what is counted. */
+static double count_at(const bound *b) {
+  double n = 0;
+  (void)pawl_json_number(b->number, &n);
+  if (b->way < 0) return b->is_open ? floor(n) + 1 : ceil(n);
+  return b->is_open ? ceil(n) - 1 : floor(n);
+}
+
+static void schema_count(pawl_object *o, const char *name, const piece *p,
+                         int way) {
+  double best = 0; /* less there cannot be */
+  int found = 0;
+  for (int i = 0; i < p->nbounds; i++) {
+    const bound *b = &p->bounds[i];
+    if (b->way != way) continue;
+    const double n = count_at(b);
+    if (!found || (n - best) * way < 0) best = n;
+    found = 1;
+  }
+  if (!found || (way < 0 && best <= 0)) return;
+  pawl_member(o, name);
+  pawl_buf_addf(o->out, "%.0f", best);
+}
+
+static void schema_counts(pawl_object *o, const char *least, const char *most,
+                          const piece *p) {
+  schema_count(o, least, p, -1);
+  schema_count(o, most, p, 1);
+}
+
+/* What a piece is by itself is said by `type`; in a list each member is. */
+static void schema_type(pawl_object *o, const piece *p, int or_null) {
+  const char *type = p->is_list ? "array" : names[p->what];
+  if (!p->is_list && p->what == OF_TABLE) {
+    pawl_member_json(o, "type",
+                     pawl_strz(or_null ? "[\"object\",\"array\",\"null\"]"
+                                       : "[\"object\",\"array\"]"));
+    return;
+  }
+  if (!or_null) {
+    pawl_member_textz(o, "type", type);
+    return;
+  }
+  pawl_member(o, "type");
+  pawl_buf_addf(o->out, "[\"%s\",\"null\"]", type);
+}
+
+static void schema_bounds(pawl_object *o, const piece *p) {
+  if (p->is_list) {
+    schema_counts(o, "minItems", "maxItems", p);
+    return;
+  }
+  if (p->what == OF_STRING) {
+    schema_counts(o, "minLength", "maxLength", p);
+  } else if (p->what == OF_NUMBER || p->what == OF_INTEGER) {
+    schema_limit(o, "minimum", p, -1, 0);
+    schema_limit(o, "exclusiveMinimum", p, -1, 1);
+    schema_limit(o, "maximum", p, 1, 0);
+    schema_limit(o, "exclusiveMaximum", p, 1, 1);
+  } else {
+    if (p->what != OF_ARRAY)
+      schema_counts(o, "minProperties", "maxProperties", p);
+    if (p->what != OF_OBJECT) schema_counts(o, "minItems", "maxItems", p);
+  }
+}
+
+static void schema_set(pawl_object *o, const piece *p, int or_null) {
+  pawl_object list;
+  pawl_str rest = p->words, word;
+  pawl_member_list(o, "enum", &list);
+  while (cut(&rest, ',', &word)) {
+    pawl_list_next(&list);
+    if (is_number(word))
+      pawl_buf_adds(o->out, word);
+    else
+      pawl_buf_addf(o->out, "\"%.*s\"", (int)word.len, word.at);
+  }
+  if (or_null) {
+    pawl_list_next(&list);
+    pawl_buf_addz(o->out, "null");
+  }
+  pawl_list_end(&list);
+}
+
+static void schema_piece(pawl_object *o, const piece *p, int or_null) {
+  if (p->what == OF_SET) {
+    schema_set(o, p, or_null);
+    return;
+  }
+  if (p->what == OF_ANY && !p->is_list) return;
+  schema_type(o, p, or_null);
+  if (p->is_list && p->what != OF_ANY) {
+    const piece each = {.what = p->what};
+    pawl_object items;
+    pawl_member_object(o, "items", &items);
+    schema_type(&items, &each, 0);
+    pawl_object_end(&items);
+  }
+  schema_bounds(o, p);
+}
+
+static void schema_text(pawl_object *o, pawl_str type, int or_null) {
+  int is_optional;
+  pawl_str rest = body_of(type, &is_optional), one;
+  pawl_object any, inner;
+  piece read;
+  or_null |= is_optional;
+  if (!memchr(rest.at, '|', rest.len)) {
+    if (!read_piece(rest, &read)) schema_piece(o, &read, or_null);
+    return;
+  }
+  pawl_member_list(o, "anyOf", &any);
+  while (cut(&rest, '|', &one)) {
+    pawl_list_object(&any, &inner);
+    if (!read_piece(one, &read)) schema_piece(&inner, &read, or_null);
+    pawl_object_end(&inner);
+    or_null = 0; /* one of them is enough */
+  }
+  pawl_list_end(&any);
+}
+
+static void schema(pawl_object *o, pawl_str type, int or_null);
+
+/* Is it missed where it is not there? */
+static int is_required(pawl_str key, pawl_str type) {
+  int by_name, by_type = 0;
+  const pawl_str name = named(key, &by_name);
+  if (pawl_json_kind_of(type) == PAWL_JSON_STRING)
+    (void)body_of(type, &by_type);
+  return !by_name && !by_type && !pawl_str_eqz(name, "*");
+}
+
+static void schema_required(pawl_object *o, pawl_str type) {
+  pawl_object list = {.out = NULL};
+  for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
+    if (!is_required(it.key, it.value)) continue;
+    if (!list.out) pawl_member_list(o, "required", &list);
+    pawl_list_next(&list);
+    pawl_buf_addf(o->out, "\"%.*s\"", (int)it.key.len, it.key.at);
+  }
+  if (list.out) pawl_list_end(&list);
+}
+
+static void schema_object(pawl_object *o, pawl_str type, int or_null) {
+  static const piece object = {.what = OF_OBJECT};
+  pawl_object members, inner;
+  pawl_str others = {NULL, 0};
+  int by_name;
+  schema_type(o, &object, or_null);
+  pawl_member_object(o, "properties", &members);
+  for (pawl_json_iter it = {0}; pawl_json_walk(type, &it);) {
+    const pawl_str name = named(it.key, &by_name);
+    if (pawl_str_eqz(name, "*")) {
+      others = it.value;
+      continue;
+    }
+    pawl_member_named(&members, name);
+    pawl_object_begin(&inner, o->out);
+    schema(&inner, it.value, by_name);
+    pawl_object_end(&inner);
+  }
+  pawl_object_end(&members);
+  schema_required(o, type);
+  if (!others.at) {
+    pawl_member_bool(o, "additionalProperties", 0);
+    return;
+  }
+  pawl_member_object(o, "additionalProperties", &inner);
+  schema(&inner, others, 0);
+  pawl_object_end(&inner);
+}
+
+static void schema_array(pawl_object *o, pawl_str type, int or_null) {
+  static const piece array = {.what = OF_ARRAY};
+  pawl_json_iter of = {0};
+  pawl_object items;
+  schema_type(o, &array, or_null);
+  if (!pawl_json_walk(type, &of)) return;
+  pawl_member_object(o, "items", &items);
+  schema(&items, of.value, 0);
+  pawl_object_end(&items);
+}
+
+static void schema(pawl_object *o, pawl_str type, int or_null) {
+  switch (pawl_json_kind_of(type)) {
+    case PAWL_JSON_STRING:
+      schema_text(o, type, or_null);
+      return;
+    case PAWL_JSON_OBJECT:
+      schema_object(o, type, or_null);
+      return;
+    case PAWL_JSON_ARRAY:
+      schema_array(o, type, or_null);
+      return;
+    default: /* who checked it has refused that */
+      return;
+  }
+}
+
+void pawl_types_schema(pawl_str type, pawl_buf *out) {
+  pawl_object o;
+  pawl_object_begin(&o, out);
+  pawl_member_textz(&o, "$schema",
+                    "https://json-schema.org/draft/2020-12/schema");
+  schema(&o, type, 0);
+  pawl_object_end(&o);
 }

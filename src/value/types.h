@@ -39,4 +39,10 @@ pawl_code pawl_types_fit_member(pawl_str type, const char *name,
                                 pawl_str value, const char *root,
                                 pawl_error *err);
 
+/* A declaration, which was checked, as JSON Schema (2020-12), for whoever draws
+ * a form of it: an object with "$schema". What may be left out may be null, as
+ * it is here. Two things are said otherwise there: 3.0 is an integer, and {} no
+ * array. What "one of" has is a number or a text, as it is written. */
+void pawl_types_schema(pawl_str type, pawl_buf *out);
+
 #endif

@@ -111,19 +111,19 @@ function of_row.person(data, w)
   return waits.person(data, w)
 end
 
+--- Of several the first says it, but what has halted is told before any other:
+--- that waits for nothing but somebody.
 local function of_tokens(data)
-  local first, more = nil, 0
+  local first, halted, n = nil, nil, 0
   for _, token in ipairs(data.tokens) do
     local w = token.waiting_for
     local text = waits[w.what] and waits[w.what](data, w)
-    if text and first then
-      more = more + 1
-    else
-      first = first or text
-    end
+    n = n + (text and 1 or 0)
+    first = first or text
+    if w.what == "breakpoint" then halted = halted or text end
   end
-  if first and more > 0 then return ("%s (+%d)"):format(first, more) end
-  return first
+  first = halted or first
+  return n > 1 and ("%s (+%d)"):format(first, n - 1) or first
 end
 
 ---@param data table  what engine:explain gives

@@ -38,8 +38,8 @@ return {
     return node.reschedule and "moved by " .. node.reschedule.event
   end,
   sentence = function(data, token, w)
-    local by = w.event and (" %s has its time worked out anew."):format(
-      words.signal(w, data.id)) or ""
+    local by = w.event and (" %s has its time worked out anew.%s"):format(
+      words.signal(w, data.id), words.refused(w)) or ""
     if not w.at then
       return (token.beside and "it fires no more." or "it waits for its time.")
         .. by

@@ -633,11 +633,13 @@ function Transaction:query(sql, ...) end
 ---                           key, until, match, turned_down, and, where `match`
 ---                           itself failed, match_failed and error, where
 ---                           `accepts` or `answer` refused, refused and error;
----                           accepts, where that is declared;
+---                           accepts, where that is declared; take: "one",
+---                           where others may have it;
 ---                           of a condition: until, and due, where it is to be
 ---                           asked and nobody has yet;
 ---                           of a time: at, and where an event moves it event and
----                           key; moved_by has what moves an event's until
+---                           key; moved_by has what moves another's until or
+---                           due; refused and error, where that failed
 ---@field would_move table[]  what, to, and more
 ---@field may table[]         kind, id; of a suspended one "operator" first
 
@@ -801,6 +803,8 @@ function Transaction:query(sql, ...) end
 ---@field started? string
 ---@field updated string
 ---@field log { at: string, what: string, by: string, to?: string, reason?: string }[]
+---@field accepts? pawl.Types  what its output must be; not in lists
+---@field schema? table        JSON Schema of that; not in lists
 
 --- All given must hold; user, role and group together are one condition.
 ---@class pawl.TaskQuery
@@ -1975,6 +1979,7 @@ function Workflows:list(query, how) end
 ---@field source? string     none of an inline one
 ---@field bundle table<string, string>  the source of each module
 ---@field graph table
+---@field schema? table      JSON Schema of its declared input
 ---@field revisions pawl.WorkflowRevision[]  of this version, oldest first
 
 --- All that is stored of a workflow.

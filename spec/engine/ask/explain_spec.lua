@@ -198,6 +198,135 @@ kit.describe("explaining", function(backend)
     assert.is_nil(said(why):find("still to be looked at", 1, true))
   end)
 
+  it("says that an event goes to one of those that wait, while they do",
+    function()
+      local engine, clock = backend.fresh()
+      local flow = flow_of("t.wait", "w")
+      flow:wait("w", { event = "job", key = "order", take = "one",
+        timeout = "1h", next = { received = "z", timeout = "late" } })
+      flow:finish "z"
+      flow:finish "late"
+      assert(engine:load(flow))
+      local ids = {}
+      for i = 1, 2 do
+        ids[i] = assert(engine:start("t.wait", { order = "A 7" }))
+        assert(engine:run())
+        clock:advance(1)
+      end
+      for _, id in ipairs(ids) do
+        local why, token = explain(engine, id)
+        assert.same({ "event", "job", "A 7", "one", 0 }, {
+          token.waiting_for.what, token.waiting_for.event,
+          token.waiting_for.key, token.waiting_for.take,
+          token.waiting_for.turned_down })
+        assert.same({ { kind = "sender" } }, token.may)
+        assert.matches("`pawl signal job --key 'A 7'` moves it to \"z\". One "
+          .. "of those that wait takes it. At 2026-01-01 01:00:0", said(why),
+          1, true)
+      end
+      assert(engine:signal { name = "job", key = "A 7" })
+      assert(engine:run())
+      local left = {}
+      for _, id in ipairs(ids) do
+        local why, token = explain(engine, id)
+        left[#left + 1] = token and token.waiting_for.take
+        if token then
+          assert.equal(0, token.waiting_for.turned_down)
+          assert.is_nil(said(why):find("Has come in", 1, true))
+        end
+      end
+      assert.same({ "one" }, left)
+    end)
+
+  it("says what moves the time of a timer, and what could not", function()
+    local engine, clock = backend.fresh()
+    local flow = flow_of("t.moved", "t")
+    flow:timer("t", { next = "z",
+      after = function(ctx) return ctx.vars.grace or "2h" end,
+      reschedule = { event = "later.*", key = "order", into = "grace" } })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.moved", { order = 7 }))
+    assert(engine:run())
+    local why, token = explain(engine, id)
+    assert.same({ what = "time", at = "2026-01-01T02:00:00.000000Z",
+      event = "later.*", key = "7" }, token.waiting_for)
+    assert.matches('(in 2 h) and goes to "z". `pawl signal later.NAME --key 7` '
+      .. "has its time worked out anew.", said(why), 1, true)
+    clock:advance "1h"
+    for _, data in ipairs { "soon", "3h" } do
+      assert(engine:signal { name = "later.on", key = "7", data = data })
+      assert(engine:run())
+    end
+    why, token = explain(engine, id)
+    assert.same({ "2026-01-01T04:00:00.000000Z", 1, "value" }, {
+      token.waiting_for.at, token.waiting_for.refused,
+      token.waiting_for.error.code })
+    assert.equal(token.waiting_for.at, why.next_look)
+    assert.matches("worked out anew. It has refused 1 such event, with value: "
+      .. "`after` returned no duration: 'soon' is not a duration.", said(why),
+      1, true)
+  end)
+
+  it("tells events that move a wait's time from its own", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.moved", "w")
+    flow:wait("w", { event = "paid", next = "z", reschedule = "later",
+      match = function(event) return event.data > 9 end,
+      timeout = function(ctx)
+        return ctx.event and ctx.event.data
+      end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.moved")
+    assert(engine:run())
+    assert.matches("It gives up at no time; `pawl signal later --instance "
+      .. id .. "` has that worked out anew.", said(explain(engine, id)), 1,
+      true)
+    local sent = { { "paid", 1 }, { "later", "soon" }, { "later", -1 },
+      { "paid", 2 } }
+    for _, one in ipairs(sent) do
+      assert(engine:signal { name = one[1], instance = id, data = one[2] })
+      assert(engine:run())
+    end
+    local why, token = explain(engine, id)
+    local waiting = token.waiting_for
+    assert.same({ 2, nil }, { waiting.turned_down, waiting.refused })
+    assert.same({ "later", 2, "value" }, { waiting.moved_by.event,
+      waiting.moved_by.refused, waiting.moved_by.error.code })
+    assert.matches("2 events were turned down by its `match`. It gives up at "
+      .. "no time;", said(why), 1, true)
+    assert.matches("anew. It has refused 2 such events, with value: `timeout` "
+      .. "returned no duration: -1 is negative.", said(why), 1, true)
+    assert(engine:signal { name = "later", instance = id, data = "1h" })
+    assert(engine:run())
+    why, token = explain(engine, id)
+    assert.equal("2026-01-01T01:00:00.000000Z", token.waiting_for["until"])
+    assert.matches('it gives up and fails with "timeout". `pawl signal later ',
+      said(why), 1, true)
+  end)
+
+  it("says what has a task's due time worked out anew", function()
+    local engine = backend.fresh()
+    local flow = flow_of("t.moved", "k")
+    flow:task("k", { title = "Do it", next = "z", reschedule = "later",
+      due = function(ctx) return ctx.event and ctx.event.data or "2h" end })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.moved")
+    assert(engine:run())
+    local anew = "`pawl signal later --instance " .. id
+      .. "` has that worked out anew."
+    assert.matches("(in 2 h). " .. anew, said(explain(engine, id)), 1, true)
+    for _, data in ipairs { "3h", "soon" } do
+      assert(engine:signal { name = "later", instance = id, data = data })
+      assert(engine:run())
+    end
+    assert.matches("(in 3 h). " .. anew .. " It has refused 1 such event, with "
+      .. "value: `due` returned no duration", said(explain(engine, id)), 1,
+      true)
+  end)
+
   it("prints the command that the task's people may use", function()
     for options, words in pairs {
       [{ roles = { "a boss" } }] = "--by NAME --role 'a boss'",

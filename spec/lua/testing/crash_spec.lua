@@ -71,6 +71,35 @@ for _, backend in ipairs(backends) do
       assert.is_true(report.places >= 20, report.places)
     end)
 
+    it("leaves the deadline that a function has said", function()
+      local most = 0
+      local report = test.crash_everywhere(function(engine, clock)
+        local asked = 0
+        local flow = pawl.workflow { code = "t.late", deadline = function()
+          asked = asked + 1
+          return asked .. "d" -- so that each answer is known
+        end }
+        flow:step("a", { run = function() end })
+        flow:timer("nap", { after = "1h" })
+        flow:step("b", { run = function() end })
+        flow:timer("rest", { after = "1h" })
+        flow:finish "z"
+        assert(engine:load(flow))
+        local id = assert(engine:start "t.late")
+        engine:run_until_waiting(id, "nap")
+        local deadline, times = assert(engine:get(id)).deadline, asked
+        assert.is_string(deadline)
+        clock:advance "1h"
+        assert.equal(deadline, assert(engine:get(id)).deadline)
+        clock:advance "1h"
+        assert.completed(engine, id)
+        assert.equal(times, asked)
+        most = math.max(most, asked)
+      end, { store = stores.of(backend) })
+      assert.is_true(report.places >= 10, report.places)
+      assert.equal(2, most) -- where it died before that was stored
+    end)
+
     it("tells which handler would do something twice, and where", function()
       local ok, err = pcall(test.crash_everywhere, function(engine, clock)
         local pay, send = engine:effect "pay", engine:effect "send"

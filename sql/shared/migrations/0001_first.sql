@@ -243,7 +243,7 @@ comment on column pawl.instance.stopped is
 comment on column pawl.instance.compensation is
   'how far the undoing is, and how the instance ends then';
 comment on column pawl.instance.lasts is
-  'microseconds from its beginning until its deadline, as its start says; null: as its workflow says';
+  'microseconds from its beginning until its deadline, as its start says, or a function of its workflow that was asked as it began (a thousand years: it has none); null: as its workflow says';
 comment on column pawl.instance.max_bytes is
   'how many its variables may have, as its start says; null: as its executor says';
 comment on column pawl.instance.deadline_at is

@@ -262,11 +262,6 @@ static void member_event(const token_view *v, pawl_ear ear, pawl_object *o) {
   pawl_member_null(o, "key");
 }
 
-static void for_time(const token_view *v, pawl_object *o) {
-  pawl_member_time(o, "at", v->t->due_us);
-  if (v->node->moved_by) member_event(v, PAWL_EAR_MOVE, o);
-}
-
 /* When its `timeout` ends it; 0: never. A task is looked at earlier too, when
  * it is overdue. */
 static int64_t gives_up_us(const token_view *v) {
@@ -280,6 +275,65 @@ static void member_until(const token_view *v, pawl_object *o) {
   pawl_member_time(o, "until", gives_up_us(v));
 }
 
+/* Has the handler refused it that was to say a time anew? Else `match`,
+ * `accepts` or `answer` have. */
+static int is_movers(pawl_str text) {
+  static const pawl_handler says[] = {PAWL_HANDLER_AT, PAWL_HANDLER_AFTER,
+                                      PAWL_HANDLER_DUE, PAWL_HANDLER_TIMEOUT};
+
+  for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+    const char *name = pawl_handler_name(says[i]);
+    const size_t len = strlen(name);
+    if (text.len > len + 1 && !memcmp(text.at + 1, name, len) &&
+        text.at[len + 1] == '`')
+      return 1;
+  }
+  return 0;
+}
+
+/* Events that an ear of it has refused in this visit; `match_failed`: those for
+ * which `match` itself did. `error` is of the newest. */
+typedef struct refusals {
+  int refused, match_failed;
+  pawl_str error;
+} refusals;
+
+static refusals refused_by(const token_view *v, pawl_ear ear) {
+  static const char MATCH[] = "`match`";
+  const pawl_rows *r = &v->f->at[REASONS];
+  refusals out = {.error = {NULL, 0}};
+
+  for (int k = 0; k < r->nrows; k++) {
+    const pawl_explain_history_row row = pawl_read_explain_history(r, k);
+    if (!pawl_str_eqz(row.type, "refused") || row.token != v->t->no ||
+        row.visit != v->t->visit ||
+        is_movers(row.text) != (ear == PAWL_EAR_MOVE))
+      continue;
+    if (!out.error.at) out.error = row.error;
+    if (row.text.len > sizeof MATCH &&
+        memcmp(row.text.at, MATCH, sizeof MATCH - 1) == 0)
+      out.match_failed++;
+    else
+      out.refused++;
+  }
+  return out;
+}
+
+static void member_refused(const token_view *v, pawl_ear ear, pawl_object *o) {
+  const refusals of = refused_by(v, ear);
+
+  if (of.match_failed) pawl_member_int(o, "match_failed", of.match_failed);
+  if (of.refused) pawl_member_int(o, "refused", of.refused);
+  if (of.match_failed || of.refused) pawl_member_json(o, "error", of.error);
+}
+
+/* Of its own events; what it is not asked about again has the others, too. */
+static int turned_down(const token_view *v) {
+  const int own =
+      pawl_asked_count(v->t) - refused_by(v, PAWL_EAR_MOVE).refused;
+  return own > 0 ? own : 0;
+}
+
 /* The event that moves its timeout. */
 static void member_mover(const token_view *v, pawl_object *o) {
   pawl_object mover;
@@ -287,32 +341,15 @@ static void member_mover(const token_view *v, pawl_object *o) {
   if (!v->node->moved_by) return;
   pawl_member_object(o, "moved_by", &mover);
   member_event(v, PAWL_EAR_MOVE, &mover);
+  member_refused(v, PAWL_EAR_MOVE, &mover);
   pawl_object_end(&mover);
 }
 
-/* Events for which `match` itself failed, and those that `accepts` or `answer`
- * refused; they count as turned down too. `error` is of the newest. */
-static void member_refused(const token_view *v, pawl_object *o) {
-  static const char MATCH[] = "`match`";
-  const pawl_rows *r = &v->f->at[REASONS];
-  pawl_str error = {NULL, 0};
-  int failed = 0, refused = 0;
-
-  for (int k = 0; k < r->nrows; k++) {
-    const pawl_explain_history_row row = pawl_read_explain_history(r, k);
-    if (!pawl_str_eqz(row.type, "refused") || row.token != v->t->no ||
-        row.visit != v->t->visit)
-      continue;
-    if (!failed && !refused) error = row.error;
-    if (row.text.len > sizeof MATCH &&
-        memcmp(row.text.at, MATCH, sizeof MATCH - 1) == 0)
-      failed++;
-    else
-      refused++;
-  }
-  if (failed) pawl_member_int(o, "match_failed", failed);
-  if (refused) pawl_member_int(o, "refused", refused);
-  if (failed || refused) pawl_member_json(o, "error", error);
+static void for_time(const token_view *v, pawl_object *o) {
+  pawl_member_time(o, "at", v->t->due_us);
+  if (!v->node->moved_by) return;
+  member_event(v, PAWL_EAR_MOVE, o);
+  member_refused(v, PAWL_EAR_MOVE, o);
 }
 
 /* How many events came and did not match is told, too: a wait that turns all
@@ -324,8 +361,8 @@ static void for_event(const token_view *v, pawl_object *o) {
   pawl_member_bool(o, "match", v->node->has_match);
   if (v->node->accepts.at) pawl_member_json(o, "accepts", v->node->accepts);
   if (v->node->take_one) pawl_member_textz(o, "take", "one");
-  pawl_member_int(o, "turned_down", pawl_asked_count(v->t));
-  member_refused(v, o);
+  pawl_member_int(o, "turned_down", turned_down(v));
+  member_refused(v, PAWL_EAR_OWN, o);
 }
 
 /* Only where that is so: it is to be asked, and nobody has yet. */

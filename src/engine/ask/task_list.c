@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "../../value/options.h"
+#include "../../value/types.h"
 #include "../common/answer.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
@@ -489,6 +490,8 @@ static pawl_code add_accepts(pawl_engine *e, const char *code, int64_t version,
     out->len--;
     pawl_buf_addz(out, ",\"accepts\":");
     pawl_buf_adds(out, def->nodes[at].accepts);
+    pawl_buf_addz(out, ",\"schema\":");
+    pawl_types_schema(def->nodes[at].accepts, out);
     pawl_buf_addc(out, '}');
   }
   if (own) pawl_def_free(def);

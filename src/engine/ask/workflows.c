@@ -8,6 +8,7 @@
 
 #include "../../value/json.h"
 #include "../../value/options.h"
+#include "../../value/types.h"
 #include "../common/answer.h"
 #include "../common/engine_struct.h"
 #include "../common/tenant.h"
@@ -181,6 +182,14 @@ static pawl_code no_revision(const char *code, const get_query *q,
       q->version, q->revision);
 }
 
+/* What it is to be started with, for who draws a form. */
+static void add_schema(pawl_object *o, pawl_str graph) {
+  pawl_str input;
+  if (!pawl_json_get(graph, "input", &input)) return;
+  pawl_member(o, "schema");
+  pawl_types_schema(input, o->out);
+}
+
 /* The row is copied out before the revisions are asked for: it is borrowed. */
 static pawl_code add_workflow(pawl_engine *e, const char *code,
                               const pawl_rows *rows, pawl_buf *out,
@@ -195,6 +204,7 @@ static pawl_code add_workflow(pawl_engine *e, const char *code,
                       "description active suspended off inline trust author "
                       "grants sha256 created=created_at modified=modified_at "
                       "group=executor_group by reason source bundle graph");
+  add_schema(&o, pawl_read_workflow_show(rows, 0).graph);
   MUST(PAWL_READ(e->store, workflow_revisions, &revisions, err,
                  .code = pawl_strz(code), .version = version));
   pawl_member(&o, "revisions");

@@ -113,7 +113,6 @@ static void load_counters(pawl_held *h, const pawl_instance_load_row *row) {
   h->d.commits = row->commits;
   h->d.seq = row->seq;
   h->d.state.started_us = row->started_at;
-  h->d.lasts_us = row->lasts;
   h->d.max_bytes = row->max_bytes;
   h->revision = row->revision;
   /* the first token comes into being with the first commit */
