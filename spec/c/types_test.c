@@ -147,6 +147,11 @@ static void sets_have_texts_and_numbers(void) {
   fits("\"one of low, high, 3\"", "\"high\"");
   fits("\"one of low, high, 3\"", "3");
   fits("\"one of low, high\"", "\"\\u006cow\"");
+  fits("\"one of a\\\"b, c\\\\d\"", "\"a\\\"b\"");
+  fits("\"one of a\\\"b, c\\\\d\"", "\"a\\u0022b\"");
+  fits("\"one of a\\\"b, c\\\\d\"", "\"c\\\\d\"");
+  differs("\"one of c\\\\d\"", "\"c\\\\\\\\d\"", "in",
+          "in: expected one of c\\\\d, found \"c\\\\\\\\d\"");
   differs("\"one of low, high\"", "\"mid\"", "in",
           "in: expected one of low, high, found \"mid\"");
   fits("\"one of low, high?\"", "null");

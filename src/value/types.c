@@ -387,6 +387,21 @@ static int is_listed(const piece *p, pawl_str value) {
   return 0;
 }
 
+/* The words stand in the declaration's JSON, with its escapes; a value may
+ * have been written with others. */
+static int is_listed_text(const piece *p, pawl_str quoted, pawl_buf *scratch) {
+  if (!memchr(quoted.at, '\\', quoted.len))
+    return is_listed(p, (pawl_str){quoted.at + 1, quoted.len - 2});
+  pawl_buf text = {.alloc = scratch->alloc};
+  pawl_buf_adds(&text, plain(quoted, scratch));
+  pawl_buf_clear(scratch);
+  pawl_json_add_string(scratch, pawl_buf_str(&text));
+  scratch->failed |= text.failed;
+  pawl_buf_deinit(&text);
+  return scratch->len >= 2 &&
+         is_listed(p, (pawl_str){scratch->at + 1, scratch->len - 2});
+}
+
 static int is_empty(pawl_str container) {
   return pawl_json_count(container) == 0;
 }
@@ -413,7 +428,7 @@ static int fits_what(const piece *p, pawl_str value, pawl_buf *scratch) {
     case OF_TABLE:
       return kind == PAWL_JSON_OBJECT || kind == PAWL_JSON_ARRAY;
     case OF_SET:
-      return kind == PAWL_JSON_STRING ? is_listed(p, plain(value, scratch))
+      return kind == PAWL_JSON_STRING ? is_listed_text(p, value, scratch)
                                       : is_number && is_listed(p, value);
     default:
       return 1;

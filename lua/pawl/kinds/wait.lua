@@ -85,7 +85,7 @@ local function check(node, whose)
 end
 
 local function until_met(data, token, w)
-  return ("it waits until its `condition` holds%s, which is looked at %s.%s%s")
+  return ("it waits until its `condition` holds%s; that is looked at %s.%s%s")
     :format(words.goes(words.way_of(token, "condition").to), w.due
       and "when a worker takes it, as variables have changed"
       or "whenever variables change", words.timeout_of(data, token),
