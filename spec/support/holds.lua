@@ -293,6 +293,7 @@ function holds.alive(stage)
       end
       -- what has come meanwhile lies in its inbox, or with who holds it
       may = may or one.status == "suspended" or rows.leased[id]
+        or rows.undoing[id]
       if not may then
         broken("no token is lost", "token %d of %s stands at %s, %s, and "
           .. "nothing will move it", token.no, short(one.id), token.node,
