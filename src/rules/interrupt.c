@@ -21,8 +21,6 @@
 #include "machine.h"
 #include "order.h"
 
-#define MOST_TOKENS 100 /* O10 */
-
 /* ---- who is under way ---- */
 
 /* Can it begin, beside handlers that wait? */
@@ -160,7 +158,7 @@ static int is_busy(pawl_decision *d, int64_t before_us) {
 int pawl_others_go_first(pawl_decision *d, int64_t before_us) {
   const int n = d->plan.state.tokens.n;
 
-  if (n < 2 || n > MOST_TOKENS) return 0;
+  if (n < 2 || n > PAWL_ORDER_TOKENS) return 0;
   int waits = an_each_goes_on(d);
   if (waits) {
     pawl_gather(d);

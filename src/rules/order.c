@@ -6,11 +6,16 @@ static int64_t happened(const pawl_token *t) {
   return pawl_detail_of(t)->at;
 }
 
-/* Where others may be beside it. */
-void pawl_order_note(pawl_decision *d, int k, int64_t happened_us) {
-  const pawl_node *node = pawl_tok_node(d, k);
+/* Letters come in the order in which they were received. */
+static int is_followed(const pawl_decision *d, int64_t happened_us) {
+  return pawl_is_behind(d) ||
+         (d->nletters &&
+          d->letters[d->nletters - 1].received_us > happened_us);
+}
 
-  if (pawl_tok(d, k)->depth || (node && node->host >= 0))
+void pawl_order_note(pawl_decision *d, int k, int64_t happened_us) {
+  if (pawl_tok(d, k)->depth || d->plan.state.tokens.n > 1 ||
+      is_followed(d, happened_us))
     pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_at, happened_us);
 }
 

@@ -6,13 +6,14 @@
  *
  *   O1 letters are taken in the order in which they were received, and before
  *      each of them the times that were due until then, in that order. A
- *      join that does not wait for all is settled after each, and so is one
- *      inside a fork that may lead to such a join. What interrupts a fork or an
- *      each waits for what came before inside (O9, interrupt.c); what came
- *      later, for what is under way since before (O10).
- *   O2 a token inside or beside a fork that was set going keeps when that
- *      happened ("at" of its detail): a letter's time of receipt, a time's due
- *      time.
+ *      join is settled after each; among more than a hundred tokens only one
+ *      that does not wait for all, or is inside a fork that may lead to such a
+ *      one. What interrupts a fork or an each waits for what came before inside
+ *      (O9, interrupt.c); what came later, for what is under way since before
+ *      (O10).
+ *   O2 a token that was set going keeps when that happened ("at" of its
+ *      detail): a letter's time of receipt, a time's due time. Not one that is
+ *      alone, with no later letter at hand: nobody can come before it.
  *      It passes it on where it forks, and where a join goes on from it; an
  *      each has the latest of its items that have ended.
  *   O3 of the active tokens only those of the earliest such time take a step,
@@ -29,7 +30,11 @@
 
 #include "decide.h"
 
-enum { PAWL_ORDER_ROUNDS = 100 }; /* O4, O10: steps in one claim */
+enum {
+  PAWL_ORDER_ROUNDS = 100, /* O4, O10: steps in one claim */
+  PAWL_ORDER_TOKENS =
+      100 /* O1, O10: among more, who was first costs too much */
+};
 
 /* What happened at that time sets the token going (O2). To be called before it
  * leaves its node. */
