@@ -630,6 +630,96 @@ local function comes_to(expected, backend, flow, events)
   assert.equal(expected, outcome(backend, flow, events))
 end
 
+--- Two branches: `c` waits for `ctx.vars.set`, for five seconds at most, and
+--- "a", which `others` draws and which leads to "j", sees to that.
+local function until_set(others)
+  local flow = pawl.workflow { code = "t.set", start = "f" }
+  flow:fork("f", { next = { "c", "a", "rest" } })
+  flow:wait("c", { condition = function(ctx) return ctx.vars.set ~= nil end,
+    timeout = 5, next = { met = "met", timeout = "over" } })
+  for _, name in ipairs { "met", "over" } do
+    flow:step(name, { next = "j", run = function(ctx) ctx.vars.is = name end })
+  end
+  flow:wait("rest", { event = "rest", next = "j" })
+  flow:join("j", { next = "z" })
+  flow:finish("z", { output = function(ctx) return ctx.vars.is end })
+  others(flow)
+  return flow
+end
+
+local function set(ctx) ctx.vars.set = 1 end
+
+--- What makes the condition hold, when "go" comes.
+local SETS <const> = {
+  ["an event"] = function(flow)
+    flow:wait("a", { event = "go", into = "set", next = "j" })
+  end,
+  ["a step"] = function(flow)
+    flow:wait("a", { event = "go", next = "s" })
+    flow:step("s", { run = set, next = "j" })
+  end,
+  ["an each"] = function(flow)
+    flow:each("a", { items = function() return { 1 } end, branch = "w",
+      into = "set", next = "j" })
+    flow:wait("w", { event = "go", next = "s" })
+    flow:step("s", { run = function() end, next = "a" })
+  end,
+  ["an each without items, behind a join"] = function(flow)
+    flow:fork("a", { next = { "w", "s" } })
+    flow:wait("w", { event = "go", next = "k" })
+    flow:step("s", { run = function() end, next = "k" })
+    flow:join("k", { next = "e" })
+    flow:each("e", { items = function() return {} end, branch = "s2",
+      into = "set", next = "j" })
+    flow:step("s2", { run = function() end, next = "e" })
+  end,
+  ["an each without items, behind another condition"] = function(flow)
+    flow:fork("a", { next = { "w", "d" } })
+    flow:wait("w", { event = "go", into = "gone", next = "k" })
+    flow:wait("d", { condition = function(ctx)
+      return ctx.vars.gone ~= nil
+    end, next = "e" })
+    flow:each("e", { items = function() return {} end, branch = "s",
+      into = "set", next = "k" })
+    flow:step("s", { run = function() end, next = "e" })
+    flow:join("k", { next = "j" })
+  end,
+  ["what a node undoes"] = function(flow)
+    flow:step("a", { run = function() end, undo = set, next = "w" })
+    flow:wait("w", { event = "go", next = "u" })
+    flow:undo("u", { next = "j" })
+  end,
+}
+
+kit.describe("a condition that something makes hold before its timeout",
+  function(backend)
+    it("is met, when one without handlers has edited, and more came", function()
+      local engine, clock, url = backend.fresh()
+      local other = kit.rival(backend, url, clock)
+      assert(engine:load(until_set(SETS["an event"])))
+      local id = assert(engine:start "t.set")
+      assert(engine:run())
+      clock:jump(3)
+      assert(other:edit(id, { set = { set = 1 } }))
+      clock:jump(7)
+      for _, name in ipairs { "go", "rest" } do
+        assert(engine:signal { name = name, instance = id })
+      end
+      assert(engine:run())
+      assert.equal("met", assert(engine:get(id)).output)
+      other:close()
+    end)
+
+    for name, others in pairs(SETS) do
+      it("is met, whenever that is seen: " .. name, function()
+        for at, expected in pairs { [3] = "met", [7] = "over" } do
+          comes_to(expected, backend, until_set(others),
+            { { at, "go" }, { 10, "rest" } })
+        end
+      end)
+    end
+  end)
+
 kit.describe("an event that comes behind a join", function(backend)
   it("is for who goes on from that, too, though both are found at once",
     function()

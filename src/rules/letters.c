@@ -933,6 +933,7 @@ static void times_before(pawl_decision *d, const pawl_letter *l) {
   int32_t own = (int32_t)number_of(l, "token", 0);
 
   if (pawl_is_undoing(d)) return;
+  pawl_conditions_look(d, 0); /* those that nobody could ask, Q3 */
   if (l->received_us < until) until = l->received_us;
   pawl_times_out(d, until, pawl_letter_is(l, "event") ? 0 : own);
 }

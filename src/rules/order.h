@@ -45,6 +45,8 @@ void pawl_order_pass(pawl_decision *d, int from, int to);
  * none, and all may take their step. */
 int64_t pawl_order_first(const pawl_decision *d,
                          const pawl_token_list *tokens);
+/* When what set it going happened (O2); 0: it has no place. */
+int64_t pawl_order_place(const pawl_token *t);
 /* May this token take its step, when the earliest is `first`? */
 int pawl_order_may_run(const pawl_token *t, int64_t first);
 /* Was it set going by something before that time? */

@@ -512,7 +512,9 @@ static void settle_each(pawl_decision *d, int k, const pawl_node *node) {
         pawl_look_again(d);
         return;
       }
+      const int64_t at_us = pawl_order_place(t);
       finish_each(d, k, node);
+      pawl_conditions_look(d, at_us); /* Q6 */
       return;
     }
     if (next >= total || pawl_detail_of(t)->live >= node->window) return;

@@ -228,7 +228,9 @@ static void fire(pawl_decision *d, const gathering *g) {
   /* rule 6: `all` fires on what is stored; a race is decided on the latest */
   if (expect) d->plan.needs_latch = 1;
   if (!g->join->join_stays) pawl_boundaries_close(d, g->fork);
+  const int64_t at_us = pawl_order_place(pawl_tok(d, k));
   pawl_leave_by(d, k, g->join->next[0].to, record);
+  if (at_us) pawl_conditions_look(d, at_us); /* Q6 */
 }
 
 /* ---- numbers that cannot be reached ---- */
