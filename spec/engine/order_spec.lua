@@ -747,6 +747,54 @@ kit.describe("an event that comes behind a join", function(backend)
     end)
 end)
 
+--- `a`, as `others` draw it, and an event; the first of them decides.
+local function against_event(others)
+  local flow = pawl.workflow { code = "t.first", start = "f" }
+  flow:fork("f", { next = { "a", "e" } })
+  others(flow)
+  flow:step("s", { next = "j", run = function(ctx) ctx.vars.is = "time" end })
+  flow:wait("e", { event = "e", next = "j" })
+  flow:join("j", { expect = "any", losers = "cancel", next = "z" })
+  flow:finish("z", { output = function(ctx) return ctx.vars.is or "event" end })
+  return flow
+end
+
+--- A time at three seconds, which leads to one at five.
+local SECONDS <const> = {
+  ["of a task that is overdue first"] = function(flow)
+    flow:task("a", { title = "a", due = 3, timeout = 5,
+      next = { done = "j", timeout = "s" } })
+  end,
+  ["that a handler says"] = function(flow)
+    flow:step("a", { next = "t", run = function(ctx)
+      ctx.vars.at = ctx.now() + 5
+    end })
+    flow:timer("t", { after = 3, next = "u" })
+    flow:timer("u", { at = function(ctx) return ctx.vars.at end, next = "s" })
+  end,
+}
+
+kit.describe("a time that another has led to, seen late,", function(backend)
+  for name, others in pairs(SECONDS) do
+    it("is before an event that came behind it: " .. name, function()
+      for at, expected in pairs { [4] = "event", [7] = "time" } do
+        comes_to(expected, backend, against_event(others),
+          { { at, "e" }, { 10 } })
+      end
+    end)
+  end
+
+  it("is not that of a task, which was overdue before", function()
+    local flow = pawl.workflow { code = "t.due", start = "t" }
+    flow:task("t", { title = "t", due = 3, timeout = 5,
+      next = { done = "z", overdue = "o", timeout = "l" } })
+    flow:finish "z"
+    flow:finish("o", { output = function() return "overdue" end })
+    flow:finish("l", { output = function() return "timeout" end })
+    comes_to("overdue", backend, flow, { { 10 } })
+  end)
+end)
+
 --- Outside of all forks: a fork behind a timer of three seconds, one branch of
 --- which goes on as it is come to.
 local function forks_late()
