@@ -599,8 +599,9 @@ kit.describe("what interrupts a branch that goes round", function(backend)
   end)
 end)
 
---- What it comes to, by a worker that is there, or that comes at the end. Events
---- are names by the second in which they come; by none a time only passes.
+--- What it comes to, by a worker that is there, or that comes at the end.
+--- Events are names by the second in which they come; by none a time only
+--- passes.
 ---@param events { [1]: number, [2]: string? }[]
 local function outcome(backend, flow, events, live)
   local engine, clock = backend.fresh()
