@@ -169,6 +169,12 @@ int pawl_others_go_first(pawl_decision *d, int64_t before_us) {
   return 1;
 }
 
+int pawl_lone_goes_first(pawl_decision *d, int64_t before_us) {
+  const pawl_token_list *all = &d->plan.state.tokens;
+
+  return all->n == 1 && was_first(d, 0, before_us) && is_patient(d);
+}
+
 /* ---- boundaries ---- */
 
 static int is_beside(const pawl_node *node) {

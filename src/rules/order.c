@@ -8,7 +8,10 @@ int64_t pawl_order_place(const pawl_token *t) {
 
 /* Letters come in the order in which they were received. */
 static int is_followed(const pawl_decision *d, int64_t happened_us) {
+  const int64_t deadline_us = d->plan.state.deadline_us;
+
   return pawl_is_behind(d) ||
+         (deadline_us && deadline_us <= pawl_decision_now(d)) ||
          (d->nletters &&
           d->letters[d->nletters - 1].received_us > happened_us);
 }

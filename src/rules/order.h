@@ -13,7 +13,8 @@
  *      (O10).
  *   O2 a token that was set going keeps when that happened ("at" of its
  *      detail): a letter's time of receipt, a time's due time. Not one that is
- *      alone, with no later letter at hand: nobody can come before it.
+ *      alone, with no later letter at hand, and no deadline that has passed:
+ *      nobody can come before it.
  *      It passes it on where it forks, and where a join goes on from it; an
  *      each has the latest of its items that have ended.
  *   O3 of the active tokens only those of the earliest such time take a step,
