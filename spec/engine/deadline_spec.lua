@@ -262,6 +262,57 @@ kit.describe("a deadline", function(backend)
     assert.completed(engine, id)
   end)
 
+  --- A timer of two seconds, an event, a step behind each; nobody looks before
+  --- twenty have passed. The deadline comes after ten.
+  local function seen_late(event_at)
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.late", deadline = 10 }
+    local function step(name, next)
+      flow:step(name, { next = next, run = function(ctx)
+        ctx.vars.ran = (ctx.vars.ran or "") .. name
+      end })
+    end
+    flow:timer("t", { after = 2, next = "a" })
+    step("a", "w")
+    flow:wait("w", { event = "go", next = "b" })
+    step("b", "c")
+    step("c", "z")
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = begin(engine)
+    clock:jump(event_at)
+    assert(engine:signal { name = "go", instance = id })
+    clock:jump(20 - event_at)
+    assert(engine:run())
+    return get(engine, id)
+  end
+
+  it("comes behind what came before it, whenever that is seen", function()
+    local instance = seen_late(5)
+    assert.equal("completed", instance.status)
+    assert.equal("abc", instance.variables.ran)
+  end)
+
+  it("comes before an event behind it, whenever that is seen", function()
+    local instance = seen_late(15)
+    assert.equal("deadline", instance.error.code)
+    assert.equal("a", instance.variables.ran)
+  end)
+
+  it("comes before a timeout behind it, whenever that is seen", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.late", deadline = 10 }
+    flow:wait("w", { event = "go", timeout = 12,
+      next = { received = "z", timeout = "z" } })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = begin(engine)
+    clock:jump(15)
+    assert(engine:signal { name = "go", instance = id })
+    assert(engine:run())
+    assert.equal("deadline", get(engine, id).error.code)
+  end)
+
   it("that has passed leaves it to a cancel that comes before anybody looks",
     function()
       local a, b, clock

@@ -1,8 +1,9 @@
 --- What an instance makes of things that happened while nobody ran it is what
---- it would have made of them in time: random forks, eachs, waits, timers and
---- boundaries are played by a worker that is always there, by one that comes at
---- the end, and by one that comes now and then. Which steps ran, in what order,
---- and where the instance stands then must be the same.
+--- it would have made of them in time: random forks, eachs, waits for events
+--- and for what variables say, tasks, calls, timers and boundaries are played
+--- by a worker that is always there, by one that comes at the end, and by one
+--- that comes now and then. Which steps ran, in what order, and where the
+--- instance stands then must be the same.
 ---
 --- PAWL_GRAPHS: how many on each store (60). PAWL_SEED: the first, or, when
 --- PAWL_GRAPHS is not set, the only one.
@@ -20,11 +21,21 @@ local DEEPEST <const> = 3
 
 ---- drawing -----------------------------------------------------------------
 
+--- An event, to the instance or to the child of a call; what else happens to
+--- one: it is run; or a task is completed.
+---@class spec.LateEvent
+---@field at number
+---@field name? string
+---@field key? string
+---@field kid? string   the code of the child
+---@field task? string  its node
+
 ---@class spec.LatePen
 ---@field random pawl.Random
 ---@field flow pawl.Workflow
 ---@field n integer        nodes so far
----@field events { at: number, name: string, key: string? }[]
+---@field kids pawl.Workflow[]
+---@field events spec.LateEvent[]
 ---@field taken table<number, true>  no two things happen at once
 local Pen = {}
 Pen.__index = Pen
@@ -63,9 +74,19 @@ function Pen:event()
   return name
 end
 
+--- One of the variables that conditions are about, now and then.
+function Pen:variable() return "v" .. self.random:between(1, 2) end
+
+function Pen:into() return self:chance(50) and self:variable() or nil end
+
 function Pen:step(to)
   local name = self:name "step"
-  self.flow:step(name, { run = ran(name), next = to })
+  local variable = self:chance(10) and self:variable()
+  local note = ran(name)
+  self.flow:step(name, { next = to, run = function(ctx)
+    note(ctx)
+    if variable then ctx.vars[variable] = ctx.visit end
+  end })
   return name
 end
 
@@ -122,6 +143,7 @@ function Pen:each(to, on_time)
     key = function(ctx) return "k" .. ctx.token.data.item end })
   local enough = self.random:between(1, n)
   self.flow:each(name, self:beside({ branch = wait, next = behind,
+    into = self:variable(),
     items = function() return items end,
     enough = self:chance(40)
       and function(_, so_far) return so_far.done >= enough end or nil },
@@ -129,14 +151,76 @@ function Pen:each(to, on_time)
   return name
 end
 
-function Pen:wait(to, on_time)
-  local name, behind = self:name "wait", self:step(to)
-  local options = { event = self:event(), next = behind }
-  if on_time and self:chance(40) then
-    options.timeout = self:at(0.5)
-    options.next = { received = behind, timeout = self:step(to) }
+--- What it waits for may take too long.
+function Pen:limit(options, on_time, to)
+  if on_time and self:chance(60) then
+    options.timeout, options.next.timeout = self:at(0.5), self:step(to)
   end
-  self.flow:wait(name, options)
+  return options
+end
+
+function Pen:around(options, on_time, to)
+  return self:chance(20) and self:beside(options, on_time, to) or options
+end
+
+function Pen:wait(to, on_time)
+  local name = self:name "wait"
+  self.flow:wait(name, self:around(self:limit({ event = self:event(),
+    into = self:into(), next = { received = self:step(to) } }, on_time, to),
+    on_time, to))
+  return name
+end
+
+function Pen:condition(to, on_time)
+  local name, variable = self:name "until", self:variable()
+  self.flow:wait(name, self:around(self:limit({ next = { met = self:step(to) },
+    condition = function(ctx) return ctx.vars[variable] ~= nil end },
+    on_time, to), on_time, to))
+  return name
+end
+
+--- Nothing can be done for what somebody else does before that has begun; and
+--- what is done counts, if nobody has seen by then that its time was over. So
+--- such a node comes first in its branch, and has a time or an end.
+---@param happens spec.LateEvent
+function Pen:ends(happens)
+  if not self:chance(40) then return false end
+  self.events[#self.events + 1] = happens
+  return true
+end
+
+function Pen:task(to)
+  local name = self:name "task"
+  local options = { title = name, into = self:into(),
+    next = { done = self:step(to) } }
+  if not self:ends { at = self:at(0), task = name } then
+    options.due = self:chance(80) and self:at(0.5) or nil
+    options.next.overdue = options.due and self:chance(70) and self:step(to)
+      or nil
+    self:limit(options, true, to)
+  end
+  self.flow:task(name, options)
+  return name
+end
+
+function Pen:call(to)
+  local name, kid = self:name "call", self:name "kid"
+  local child = pawl.workflow { code = self.flow.code .. "." .. kid,
+    start = "w" }
+  local options = { workflow = child.code, into = self:into(),
+    next = { completed = self:step(to) } }
+  local happens = { at = self:at(0), kid = child.code }
+  if self:chance(50) then
+    child:timer("w", { after = happens.at, next = "z" })
+    self.events[#self.events + 1] = happens
+  else
+    happens.name = "go"
+    child:wait("w", { event = "go", next = "z" })
+    if not self:ends(happens) then self:limit(options, true, to) end
+  end
+  child:finish("z", { output = function() return kid end })
+  self.kids[#self.kids + 1] = child
+  self.flow:call(name, options)
   return name
 end
 
@@ -146,13 +230,17 @@ function Pen:timer(to)
   return name
 end
 
+--- What happens there has a time that counts from when it is come to, or wants
+--- it to be there by then.
+local BEGINS_ON_TIME <const> = { timer = true, task = true, call = true }
+
 --- A few nodes one behind the other, the first of which it returns.
 function Pen:line(to, on_time, depth)
   local kinds = {}
   for i = 1, self.random:between(1, 3) do
     local kind = self.random:pick { "wait", "wait", "timer", "fork", "each",
-      "step" }
-    if (kind == "timer" and not on_time)
+      "each", "step", "condition", "condition", "task", "task", "call" }
+    if (BEGINS_ON_TIME[kind] and not on_time)
       or (kind == "fork" and depth >= DEEPEST) then
       kind = "step"
     end
@@ -169,12 +257,13 @@ end
 local function draw(i)
   local flow = pawl.workflow { code = "t.late" .. i, start = "begin" }
   local pen = setmetatable({ random = Random.new(i), flow = flow, n = 0,
-    events = {}, taken = {} }, Pen)
+    kids = {}, events = {}, taken = {} }, Pen)
   flow:finish("end", { output = function(ctx) return ctx.vars.ran end })
-  local fork = pen:fork("end", true, 1)
-  flow:step("begin", { run = function() end, next = fork })
+  local top = pen:chance(70) and pen:fork("end", true, 1)
+    or pen:line("end", true, 0)
+  flow:step("begin", { run = function() end, next = top })
   table.sort(pen.events, function(a, b) return a.at < b.at end)
-  return flow, pen.events
+  return flow, pen
 end
 
 ---- playing -----------------------------------------------------------------
@@ -183,6 +272,29 @@ local function standing(engine, id)
   local seen = assert(engine:get(id))
   return ("%s; ran %s; stands at %s"):format(seen.status,
     seen.variables.ran or "nothing", kit.standing(engine, id))
+end
+
+--- What it is about may have ended.
+local function happen(engine, id, event, n)
+  if event.task then
+    for _, task in ipairs(assert(engine.tasks:list { instance = id })) do
+      if task.node == event.task then
+        engine.tasks:complete(task.id, { by = "ann", output = n })
+      end
+    end
+  elseif event.kid then
+    for _, kid in ipairs(assert(engine:children(id))) do
+      if kid.workflow == event.kid then
+        if event.name then
+          engine:signal { name = event.name, instance = kid.id }
+        end
+        assert(engine:run { id = kid.id })
+      end
+    end
+  else
+    engine:signal { name = event.name, key = event.key, instance = id,
+      id = "e" .. n }
+  end
 end
 
 --- What becomes of it in the engine, which has nothing else to do. `comes`: is
@@ -199,8 +311,7 @@ local function played(engine, clock, flow, events, comes)
     else
       clock:jump_to(at)
     end
-    engine:signal { name = event.name, key = event.key, instance = id,
-      id = "e" .. n } -- it may have ended
+    happen(engine, id, event, n)
     if comes(n) then assert(engine:run()) end
   end
   clock:advance(began + 2 * LASTS - clock:now())
@@ -221,10 +332,11 @@ kit.describe("an instance, by a worker", function(backend)
     it(name .. ", goes as it would have gone in time", function()
       local engine, clock = backend.fresh()
       for i = first, first + count - 1 do
-        local flow, events = draw(i)
+        local flow, pen = draw(i)
+        for _, kid in ipairs(pen.kids) do assert(engine:load(kid)) end
         assert(engine:load(flow))
-        local live = played(engine, clock, flow, events, always)
-        local late = played(engine, clock, flow, events, comes)
+        local live = played(engine, clock, flow, pen.events, always)
+        local late = played(engine, clock, flow, pen.events, comes)
         assert(live == late, ("seed %d\n  in time: %s\n  late:    %s"):format(i,
           live, late))
       end

@@ -598,3 +598,284 @@ kit.describe("what interrupts a branch that goes round", function(backend)
     assert.equal("through", assert(engine:get(id)).output)
   end)
 end)
+
+--- What it comes to, by a worker that is there, or that comes at the end.
+--- Events are names by the second in which they come; by none a time only
+--- passes.
+---@param events { [1]: number, [2]: string? }[]
+local function outcome(backend, flow, events, live)
+  local engine, clock = backend.fresh()
+  assert(engine:load(flow))
+  local id = assert(engine:start(flow.code))
+  assert(engine:run())
+  local began = clock:now()
+  for _, event in ipairs(events) do
+    if live then
+      kit.pass(engine, clock, began + event[1] - clock:now())
+    else
+      clock:jump_to(began + event[1])
+    end
+    if event[2] then -- it may have ended
+      engine:signal { name = event[2], instance = id }
+    end
+    if live then assert(engine:run()) end
+  end
+  assert(engine:run())
+  assert.completed(engine, id)
+  return assert(engine:get(id)).output
+end
+
+--- Both.
+local function comes_to(expected, backend, flow, events)
+  assert.equal(expected, outcome(backend, flow, events, true))
+  assert.equal(expected, outcome(backend, flow, events))
+end
+
+--- Two branches: `c` waits for `ctx.vars.set`, for five seconds at most, and
+--- "a", which `others` draws and which leads to "j", sees to that.
+local function until_set(others)
+  local flow = pawl.workflow { code = "t.set", start = "f" }
+  flow:fork("f", { next = { "c", "a", "rest" } })
+  flow:wait("c", { condition = function(ctx) return ctx.vars.set ~= nil end,
+    timeout = 5, next = { met = "met", timeout = "over" } })
+  for _, name in ipairs { "met", "over" } do
+    flow:step(name, { next = "j", run = function(ctx) ctx.vars.is = name end })
+  end
+  flow:wait("rest", { event = "rest", next = "j" })
+  flow:join("j", { next = "z" })
+  flow:finish("z", { output = function(ctx) return ctx.vars.is end })
+  others(flow)
+  return flow
+end
+
+local function set(ctx) ctx.vars.set = 1 end
+
+--- What makes the condition hold, when "go" comes.
+local SETS <const> = {
+  ["an event"] = function(flow)
+    flow:wait("a", { event = "go", into = "set", next = "j" })
+  end,
+  ["a step"] = function(flow)
+    flow:wait("a", { event = "go", next = "s" })
+    flow:step("s", { run = set, next = "j" })
+  end,
+  ["an each"] = function(flow)
+    flow:each("a", { items = function() return { 1 } end, branch = "w",
+      into = "set", next = "j" })
+    flow:wait("w", { event = "go", next = "s" })
+    flow:step("s", { run = function() end, next = "a" })
+  end,
+  ["an each without items, behind a join"] = function(flow)
+    flow:fork("a", { next = { "w", "s" } })
+    flow:wait("w", { event = "go", next = "k" })
+    flow:step("s", { run = function() end, next = "k" })
+    flow:join("k", { next = "e" })
+    flow:each("e", { items = function() return {} end, branch = "s2",
+      into = "set", next = "j" })
+    flow:step("s2", { run = function() end, next = "e" })
+  end,
+  ["an each without items, behind another condition"] = function(flow)
+    flow:fork("a", { next = { "w", "d" } })
+    flow:wait("w", { event = "go", into = "gone", next = "k" })
+    flow:wait("d", { condition = function(ctx)
+      return ctx.vars.gone ~= nil
+    end, next = "e" })
+    flow:each("e", { items = function() return {} end, branch = "s",
+      into = "set", next = "k" })
+    flow:step("s", { run = function() end, next = "e" })
+    flow:join("k", { next = "j" })
+  end,
+  ["what a node undoes"] = function(flow)
+    flow:step("a", { run = function() end, undo = set, next = "w" })
+    flow:wait("w", { event = "go", next = "u" })
+    flow:undo("u", { next = "j" })
+  end,
+}
+
+kit.describe("a condition that something makes hold before its timeout",
+  function(backend)
+    it("is met, when one without handlers has edited, and more came", function()
+      local engine, clock, url = backend.fresh()
+      local other = kit.rival(backend, url, clock)
+      assert(engine:load(until_set(SETS["an event"])))
+      local id = assert(engine:start "t.set")
+      assert(engine:run())
+      clock:jump(3)
+      assert(other:edit(id, { set = { set = 1 } }))
+      clock:jump(7)
+      for _, name in ipairs { "go", "rest" } do
+        assert(engine:signal { name = name, instance = id })
+      end
+      assert(engine:run())
+      assert.equal("met", assert(engine:get(id)).output)
+      other:close()
+    end)
+
+    for name, others in pairs(SETS) do
+      it("is met, whenever that is seen: " .. name, function()
+        for at, expected in pairs { [3] = "met", [7] = "over" } do
+          comes_to(expected, backend, until_set(others),
+            { { at, "go" }, { 10, "rest" } })
+        end
+      end)
+    end
+  end)
+
+kit.describe("an event that comes behind a join", function(backend)
+  it("is for who goes on from that, too, though both are found at once",
+    function()
+      local engine, clock = backend.fresh()
+      local flow = pawl.workflow { code = "t.behind", start = "f" }
+      flow:fork("f", { next = { "g", "w" } })
+      flow:fork("g", { next = { "a", "s" } })
+      flow:wait("a", { event = "first", next = "i" })
+      flow:step("s", { run = function() end, next = "i" })
+      flow:join("i", { next = "v" })
+      for _, name in ipairs { "v", "w" } do
+        flow:wait(name, { event = "all", next = "j" })
+      end
+      flow:join("j", { next = "z" })
+      flow:finish "z"
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.behind")
+      assert(engine:run())
+      for _, name in ipairs { "first", "all" } do
+        clock:jump(1)
+        assert(engine:signal { name = name, instance = id })
+      end
+      assert(engine:run())
+      assert.completed(engine, id)
+    end)
+end)
+
+--- `a`, as `others` draw it, and an event; the first of them decides.
+local function against_event(others)
+  local flow = pawl.workflow { code = "t.first", start = "f" }
+  flow:fork("f", { next = { "a", "e" } })
+  others(flow)
+  flow:step("s", { next = "j", run = function(ctx) ctx.vars.is = "time" end })
+  flow:wait("e", { event = "e", next = "j" })
+  flow:join("j", { expect = "any", losers = "cancel", next = "z" })
+  flow:finish("z", { output = function(ctx) return ctx.vars.is or "event" end })
+  return flow
+end
+
+--- A time at three seconds, which leads to one at five.
+local SECONDS <const> = {
+  ["of a task that is overdue first"] = function(flow)
+    flow:task("a", { title = "a", due = 3, timeout = 5,
+      next = { done = "j", timeout = "s" } })
+  end,
+  ["that a handler says"] = function(flow)
+    flow:step("a", { next = "t", run = function(ctx)
+      ctx.vars.at = ctx.now() + 5
+    end })
+    flow:timer("t", { after = 3, next = "u" })
+    flow:timer("u", { at = function(ctx) return ctx.vars.at end, next = "s" })
+  end,
+}
+
+kit.describe("a time that another has led to, seen late,", function(backend)
+  for name, others in pairs(SECONDS) do
+    it("is before an event that came behind it: " .. name, function()
+      for at, expected in pairs { [4] = "event", [7] = "time" } do
+        comes_to(expected, backend, against_event(others),
+          { { at, "e" }, { 10 } })
+      end
+    end)
+  end
+
+  it("is not that of a task, which was overdue before", function()
+    local flow = pawl.workflow { code = "t.due", start = "t" }
+    flow:task("t", { title = "t", due = 3, timeout = 5,
+      next = { done = "z", overdue = "o", timeout = "l" } })
+    flow:finish "z"
+    flow:finish("o", { output = function() return "overdue" end })
+    flow:finish("l", { output = function() return "timeout" end })
+    comes_to("overdue", backend, flow, { { 10 } })
+  end)
+end)
+
+--- Outside of all forks: a fork behind a timer of three seconds, one branch of
+--- which goes on as it is come to.
+local function forks_late()
+  local flow = pawl.workflow { code = "t.alone" }
+  flow:timer("t", { after = 3, next = "f" })
+  flow:fork("f", { next = { "s1", "w" } })
+  flow:step("s1", { next = "s2", run = function() end })
+  flow:step("s2", { next = "j", run = function(ctx)
+    ctx.vars.is = ctx.vars.is or "first"
+  end })
+  flow:wait("w", { event = "go", next = "s3" })
+  flow:step("s3", { next = "j", run = function(ctx)
+    ctx.vars.is = ctx.vars.is or "last"
+  end })
+  flow:join("j", { next = "z" })
+  flow:finish("z", { output = function(ctx) return ctx.vars.is end })
+  return flow
+end
+
+--- The same of a wait with a lane beside it, that waits for a variable.
+local function lane_waits()
+  local flow = pawl.workflow { code = "t.lane" }
+  flow:wait("w", { event = "go", next = "s",
+    on_event = { event = "lane", interrupt = false, next = "c" } })
+  flow:step("s", { next = "v", run = function(ctx) ctx.vars.set = 1 end })
+  flow:wait("v", { event = "rest", next = "z" })
+  flow:wait("c", { condition = function(ctx) return ctx.vars.set end,
+    timeout = 5, next = { met = "met", timeout = "over" } })
+  for _, name in ipairs { "met", "over" } do
+    flow:step(name, { next = "e", run = function(ctx) ctx.vars.is = name end })
+  end
+  flow:finish "e"
+  flow:finish("z", { output = function(ctx) return ctx.vars.is end })
+  return flow
+end
+
+--- A fork that is come to when the event of an each's item lies there, and,
+--- since later, that of the other branch.
+local function each_late()
+  local flow = pawl.workflow { code = "t.items" }
+  flow:wait("w", { event = "go", next = "f" })
+  flow:fork("f", { next = { "e", "o" } })
+  flow:each("e", { items = function() return { 1 } end, branch = "i",
+    next = "s1" })
+  flow:wait("i", { event = "item", next = "e" })
+  flow:wait("o", { event = "out", next = "s2" })
+  for i = 1, 2 do
+    flow:step("s" .. i, { next = "j", run = function(ctx)
+      ctx.vars.is = ctx.vars.is or i
+    end })
+  end
+  flow:join("j", { next = "v" })
+  flow:wait("v", { event = "rest", next = "z" })
+  flow:finish("z", { output = function(ctx) return ctx.vars.is end })
+  return flow
+end
+
+kit.describe("what is outside of all forks, seen late,", function(backend)
+  it("goes on before what came behind that", function()
+    comes_to("first", backend, forks_late(), { { 7, "go" }, { 10 } })
+  end)
+
+  it("changes variables when it would have", function()
+    for at, expected in pairs { [3] = "met", [7] = "over" } do
+      local engine, clock = backend.fresh()
+      assert(engine:load(lane_waits()))
+      local id = assert(engine:start "t.lane")
+      assert(engine:signal { name = "lane", instance = id })
+      assert(engine:run())
+      for _, event in ipairs { { at, "go" }, { 10 - at, "rest" } } do
+        clock:jump(event[1])
+        assert(engine:signal { name = event[2], instance = id })
+      end
+      assert(engine:run())
+      assert.equal(expected, assert(engine:get(id)).output)
+    end
+  end)
+
+  it("takes what lies there by when that came", function()
+    comes_to(1, backend, each_late(), { { 1, "item" }, { 2, "out" },
+      { 3, "go" }, { 9, "rest" } })
+  end)
+end)

@@ -18,6 +18,7 @@
 
 #include "../value/json.h"
 #include "machine.h"
+#include "order.h"
 
 static pawl_compensation *undoing(pawl_decision *d) {
   return &d->plan.state.undo;
@@ -263,13 +264,25 @@ static void note_row(pawl_record *r, int64_t seq, int64_t began_us) {
   pawl_buf_addf(&r->previous, "[%" PRId64 "]", seq);
 }
 
+/* Nobody is asked yet, but it may be too late: what a node has undone, as late
+ * as that would be, had it begun in its place. */
+static void look_later(pawl_decision *d) {
+  const pawl_compensation *u = undoing(d);
+  const pawl_token *by =
+      pawl_tokens_find(&d->plan.state.tokens, (int32_t)u->by);
+  const int64_t at_us = by ? pawl_order_place(by) : 0;
+
+  pawl_conditions_look(
+      d, at_us ? at_us + (pawl_decision_now(d) - u->started_us) : 0);
+}
+
 static void undone(pawl_decision *d, int k, int64_t seq, int64_t began_us) {
   pawl_take_effects(d, k, d->result);
   pawl_record *r = pawl_token_record(d, k, "undone");
   note_row(r, seq, began_us);
   if (d->result->vars_changed)
     pawl_vars_take(d, &d->result->vars, &r->changes);
-  pawl_conditions_look(d, 0); /* nobody is asked yet, but it may be too late */
+  look_later(d);
   pawl_take_attrs(r, d->result);
   undoing(d)->undone++;
   pawl_buf_clear(&d->plan.state.stopped); /* there is no way back */

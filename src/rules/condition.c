@@ -7,9 +7,14 @@
  *   Q4 where no handler may be asked - the inbox is taken by who has none, the
  *      instance is suspended, its workflow unknown - that is stored with the
  *      token, and the instance is due until it was asked.
- *   Q5 nothing is asked, or due, that was not stirred up: it cannot spin. */
+ *   Q5 nothing is asked, or due, that was not stirred up: it cannot spin.
+ *   Q6 a change has the time of what led to it, however late that is seen: what
+ *      was due before is over, and what is due later is not. So whoever lets a
+ *      token go on has them looked at with its place (order.h). */
 #include "machine.h"
 #include "order.h"
+
+#define MOST_ROUNDS 100 /* of those that each set others going */
 
 /* A time that had come before the variables changed is over. */
 static int is_too_late(const pawl_token *t, int64_t at_us) {
@@ -62,25 +67,40 @@ static int may_ask(const pawl_decision *d) {
          !pawl_stays_ended(d) && !pawl_is_over(d);
 }
 
-void pawl_conditions_look(pawl_decision *d, int64_t at_us) {
-  const int64_t before_us = at_us ? at_us : pawl_decision_now(d);
+/* Nobody may ask it now (Q4): whoever does is told since when, as that was in
+ * time. */
+static void store(pawl_decision *d, int k, int64_t at_us) {
+  if (at_us) pawl_order_note(d, k, at_us);
+  pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_asks, PAWL_ASKS_STORED);
+  if (d->turn == PAWL_TURN_LETTERS) d->plan.leaves = 1;
+}
 
-  if (d->def && !d->def->has_conditions) return;
+/* 1: something has gone on, and may have changed variables on its way. */
+static int look(pawl_decision *d, int64_t at_us) {
+  const int64_t before_us = at_us ? at_us : pawl_decision_now(d);
+  const int records = d->plan.nrecords;
+
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     const pawl_asks how = pawl_token_asks(pawl_tok(d, k));
     if (how <= PAWL_ASKS_WAITS) continue;
     if (how == PAWL_ASKS_NOW && is_too_late(pawl_tok(d, k), before_us))
       pawl_token_ask(pawl_tok(d, k), PAWL_ASKS_WAITS);
     else if (may_ask(d))
-      look_at(d, k, at_us);
+      look_at(d, k,
+              how == PAWL_ASKS_NOW ? at_us : pawl_order_place(pawl_tok(d, k)));
+    else if (how == PAWL_ASKS_NOW)
+      store(d, k, at_us);
   }
+  return d->plan.nrecords > records;
+}
+
+void pawl_conditions_look(pawl_decision *d, int64_t at_us) {
+  if (d->def && !d->def->has_conditions) return;
+  for (int rounds = 0; rounds < MOST_ROUNDS && look(d, at_us); rounds++) {}
 }
 
 void pawl_conditions_keep(pawl_decision *d) {
   if (d->def && !d->def->has_conditions) return;
-  for (int k = 0; k < d->plan.state.tokens.n; k++) {
-    if (pawl_token_asks(pawl_tok(d, k)) != PAWL_ASKS_NOW) continue;
-    pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_asks, PAWL_ASKS_STORED);
-    if (d->turn == PAWL_TURN_LETTERS) d->plan.leaves = 1;
-  }
+  for (int k = 0; k < d->plan.state.tokens.n; k++)
+    if (pawl_token_asks(pawl_tok(d, k)) == PAWL_ASKS_NOW) store(d, k, 0);
 }

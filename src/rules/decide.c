@@ -510,6 +510,24 @@ static void settle_after(pawl_decision *d) {
   }
 }
 
+/* Seen late, it comes behind the times that were due before, and what they, or
+ * letters, have led one to that is alone. Beside others nobody can tell those
+ * from steps that took until then. */
+static void meet_deadline(pawl_decision *d) {
+  const int64_t deadline_us = d->state.deadline_us;
+
+  pawl_conditions_look(d, 0);
+  pawl_times_out(d, deadline_us, 0);
+  if (!pawl_is_over(d) && !d->plan.nrecords) {
+    if (!pawl_lone_goes_first(d, deadline_us)) {
+      plan_deadline(d);
+      return;
+    }
+    run_tokens(d);
+  }
+  settle_after(d);
+}
+
 /* Does a decision lead to one plain step that could run now? */
 static int leads_to_step(pawl_decision *d) {
   const pawl_plan *p = &d->plan;
@@ -596,7 +614,7 @@ static void decide(pawl_decision *d) {
     pawl_undo_run(d), settle_after(d);
   else if (d->state.deadline_us &&
            pawl_decision_now(d) >= d->state.deadline_us)
-    plan_deadline(d);
+    meet_deadline(d);
   else if (d->def->busy_limit && d->state.immediate >= d->def->busy_limit)
     plan_busy(d);
   else if (!d->state.visit && !d->state.tokens.n && !p->revives &&

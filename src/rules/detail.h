@@ -28,8 +28,8 @@
 /* clang-format off */
 #define PAWL_DETAILS(X)                                                      \
   X(LEVELS, up, 1, 1)    /* what was outside of each fork around it */       \
-  X(NUMBER, at, 1, 1)    /* inside a fork, until it waits again: when what   \
-                            set it going happened; see order.h */            \
+  X(NUMBER, at, 1, 1)    /* until it waits again: when what set it going     \
+                            happened; see order.h */                         \
   X(JSON, kept, 1, 1)    /* places among kept events; see kept.h */          \
   X(JSON, from, 1, 0)    /* [3,7]: rows of history before its next one, in   \
                             order */                                         \

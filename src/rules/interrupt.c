@@ -21,8 +21,6 @@
 #include "machine.h"
 #include "order.h"
 
-#define MOST_TOKENS 100 /* O10 */
-
 /* ---- who is under way ---- */
 
 /* Can it begin, beside handlers that wait? */
@@ -160,7 +158,7 @@ static int is_busy(pawl_decision *d, int64_t before_us) {
 int pawl_others_go_first(pawl_decision *d, int64_t before_us) {
   const int n = d->plan.state.tokens.n;
 
-  if (n < 2 || n > MOST_TOKENS) return 0;
+  if (n < 2 || n > PAWL_ORDER_TOKENS) return 0;
   int waits = an_each_goes_on(d);
   if (waits) {
     pawl_gather(d);
@@ -169,6 +167,12 @@ int pawl_others_go_first(pawl_decision *d, int64_t before_us) {
   if (pawl_is_over(d) || !(waits || is_busy(d, before_us))) return 0;
   d->plan.holds = 1;
   return 1;
+}
+
+int pawl_lone_goes_first(pawl_decision *d, int64_t before_us) {
+  const pawl_token_list *all = &d->plan.state.tokens;
+
+  return all->n == 1 && was_first(d, 0, before_us) && is_patient(d);
 }
 
 /* ---- boundaries ---- */

@@ -863,8 +863,19 @@ static void transfer(pawl_decision *d, const pawl_letter *l) {
 
 /* ---- events ---- */
 
+/* Its deadline had passed before, and ends it. */
+static int is_behind_deadline(pawl_decision *d, const pawl_letter *l) {
+  const int64_t deadline_us = d->state.deadline_us;
+
+  if (!deadline_us || deadline_us != d->plan.state.deadline_us ||
+      l->received_us <= deadline_us)
+    return 0;
+  d->plan.holds = 1;
+  return 1;
+}
+
 static int event(pawl_decision *d, pawl_letter *l) {
-  if (pawl_is_undoing(d)) return 0;
+  if (pawl_is_undoing(d) || is_behind_deadline(d, l)) return 0;
   if (!pawl_is_cleaning(d) && pawl_rules_cancel(d, l)) {
     pawl_letter_cancel(d, l);
     return 1;
@@ -930,11 +941,14 @@ static const struct {
 /* A time that had come before the letter did counts before it, though both
  * are there by now; but not against the work that the letter brings. */
 static void times_before(pawl_decision *d, const pawl_letter *l) {
+  const int64_t deadline_us = d->plan.state.deadline_us;
   int64_t until = pawl_decision_now(d) + 1;
   int32_t own = (int32_t)number_of(l, "token", 0);
 
   if (pawl_is_undoing(d)) return;
+  pawl_conditions_look(d, 0); /* those that nobody could ask, Q3 */
   if (l->received_us < until) until = l->received_us;
+  if (deadline_us && deadline_us < until) until = deadline_us;
   pawl_times_out(d, until, pawl_letter_is(l, "event") ? 0 : own);
 }
 

@@ -2,22 +2,30 @@
 
 #include "machine.h"
 
-static int64_t happened(const pawl_token *t) {
+int64_t pawl_order_place(const pawl_token *t) {
   return pawl_detail_of(t)->at;
 }
 
-/* Where others may be beside it. */
-void pawl_order_note(pawl_decision *d, int k, int64_t happened_us) {
-  const pawl_node *node = pawl_tok_node(d, k);
+/* Letters come in the order in which they were received. */
+static int is_followed(const pawl_decision *d, int64_t happened_us) {
+  const int64_t deadline_us = d->plan.state.deadline_us;
 
-  if (pawl_tok(d, k)->depth || (node && node->host >= 0))
+  return pawl_is_behind(d) ||
+         (deadline_us && deadline_us <= pawl_decision_now(d)) ||
+         (d->nletters &&
+          d->letters[d->nletters - 1].received_us > happened_us);
+}
+
+void pawl_order_note(pawl_decision *d, int k, int64_t happened_us) {
+  if (pawl_tok(d, k)->depth || d->plan.state.tokens.n > 1 ||
+      is_followed(d, happened_us))
     pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_at, happened_us);
 }
 
 void pawl_order_pass(pawl_decision *d, int from, int to) {
-  const int64_t us = happened(pawl_tok(d, from));
+  const int64_t us = pawl_order_place(pawl_tok(d, from));
 
-  if (us > happened(pawl_tok(d, to))) pawl_order_note(d, to, us);
+  if (us > pawl_order_place(pawl_tok(d, to))) pawl_order_note(d, to, us);
 }
 
 int64_t pawl_order_first(const pawl_decision *d,
@@ -31,28 +39,33 @@ int64_t pawl_order_first(const pawl_decision *d,
     if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > now_us ||
         pawl_is_aloft(d, t))
       continue;
-    int64_t at = happened(t);
+    int64_t at = pawl_order_place(t);
     if (at && at < first) first = at;
   }
   return first;
 }
 
 int pawl_order_may_run(const pawl_token *t, int64_t first) {
-  return first == PAWL_NEVER || happened(t) == first;
+  return first == PAWL_NEVER || pawl_order_place(t) == first;
 }
 
 int pawl_order_is_before(const pawl_token *t, int64_t us) {
-  const int64_t at = happened(t);
+  const int64_t at = pawl_order_place(t);
 
   return at && at < us;
 }
 
-/* But at an each: with what its items have brought it goes on. */
+/* But at an each, with what its items have brought, and at a condition that is
+ * still to be asked: so they go on. */
+static int stays(const pawl_token *t) {
+  return pawl_detail_of(t)->total || pawl_token_asks_now(t);
+}
+
 void pawl_order_forget(pawl_decision *d) {
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     pawl_token *t = pawl_tok(d, k);
-    if (t->changed && t->state == PAWL_TOKEN_WAITING && happened(t) &&
-        !pawl_detail_of(t)->total)
+    if (t->changed && t->state == PAWL_TOKEN_WAITING && pawl_order_place(t) &&
+        !stays(t))
       pawl_detail_drop(t, PAWL_DETAIL_at);
   }
 }

@@ -155,8 +155,8 @@ typedef struct pawl_plan {
   int heard;       /* all letters that are loaded were offered to what stands
                       there (N7) */
   int rests;       /* nothing of it is to run now */
-  int32_t raced;   /* the last that came to a join that does not wait for
-                      all, or may lead to one; 0: none, or that is settled */
+  int32_t raced;   /* the one that came to a join which is to be settled before
+                      anything else (O1); 0: none, or that is; -1: several */
   int revives;     /* an instance that had ended goes on */
   int broke;       /* it is suspended by an error, not by a person */
   int tells;       /* effects of it tell of a failure (failure.c) */

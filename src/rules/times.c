@@ -134,35 +134,60 @@ static void end_wait(pawl_decision *d, int k) {
   pawl_conditions_look(d, due_us);
 }
 
-/* In the order of their times, whatever the order of the tokens: what is late
- * ends as it would have in time. */
-void pawl_times_out(pawl_decision *d, int64_t before_us, int32_t except) {
-  due few[16], *list = few;
-  size_t size = 0;
-  int n = 0, count = d->plan.state.tokens.n;
+/* Its index; -1: there is none. */
+static int earliest(pawl_decision *d, int64_t before_us, int32_t except) {
+  int first = -1;
 
-  for (int k = 0; k < count; k++)
-    n += is_over(pawl_tok(d, k), before_us, except);
-  if (n > 16) {
-    size = sizeof *list * (size_t)n;
-    list = pawl_realloc(d->alloc, NULL, 0, size);
-    if (!list) {
-      d->plan.failed = 1;
-      return;
-    }
+  for (int k = 0; k < d->plan.state.tokens.n; k++)
+    if (is_over(pawl_tok(d, k), before_us, except) &&
+        (first < 0 || pawl_tok(d, k)->due_us < pawl_tok(d, first)->due_us))
+      first = k;
+  return first;
+}
+
+/* What one leads to may have a time that was over before that of the next. It
+ * may do so for ever: then the rest is for the next look. */
+static void end_few(pawl_decision *d, int64_t before_us, int32_t except) {
+  int k;
+
+  for (int i = 0; i < PAWL_ORDER_ROUNDS; i++) {
+    if ((k = earliest(d, before_us, except)) < 0) return;
+    end_wait(d, k);
+    if (pawl_is_over(d) || d->plan.holds) return;
   }
-  n = 0;
+}
+
+/* Of so many each is looked for once. */
+static void end_many(pawl_decision *d, int64_t before_us, int32_t except) {
+  const int count = d->plan.state.tokens.n;
+  const size_t size = sizeof(due) * (size_t)count;
+  due *list = pawl_realloc(d->alloc, NULL, 0, size);
+  int n = 0;
+
+  if (!list) {
+    d->plan.failed = 1;
+    return;
+  }
   for (int k = 0; k < count; k++) {
     if (!is_over(pawl_tok(d, k), before_us, except)) continue;
     list[n].us = pawl_tok(d, k)->due_us;
     list[n++].k = k;
   }
-  if (n > 1) qsort(list, (size_t)n, sizeof *list, by_time);
+  qsort(list, (size_t)n, sizeof *list, by_time);
   for (int i = 0; i < n; i++) {
     /* one before it may have called it off */
     if (!is_over(pawl_tok(d, list[i].k), before_us, except)) continue;
     end_wait(d, list[i].k);
     if (pawl_is_over(d) || d->plan.holds) break;
   }
-  if (size) pawl_release(d->alloc, list, size);
+  pawl_release(d->alloc, list, size);
+}
+
+/* In the order of their times, whatever the order of the tokens: what is late
+ * ends as it would have in time. */
+void pawl_times_out(pawl_decision *d, int64_t before_us, int32_t except) {
+  if (d->plan.state.tokens.n <= PAWL_ORDER_TOKENS)
+    end_few(d, before_us, except);
+  else if (earliest(d, before_us, except) >= 0)
+    end_many(d, before_us, except);
 }

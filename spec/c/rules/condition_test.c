@@ -92,6 +92,22 @@ static void one_that_is_suspended_is_asked_later(void) {
   kit_close(&k);
 }
 
+static void a_change_while_it_is_suspended_is_no_later_for_that(void) {
+  kit k;
+  kit_open(&k, ALONE);
+  kit_run(&k);
+  (void)kit_letter(&k, "suspend", "{}");
+  kit_run(&k);
+  edit(&k);
+  k.now += 61 * PAWL_SECOND;
+  (void)kit_letter(&k, "resume", "{}");
+  kit_says(&k, "w", PAWL_HANDLER_CONDITION, "?");
+  kit_run(&k);
+  CHECK_BUF(k.asked, "w.condition, w.condition, y.run, ");
+  CHECK_STATUS(&k, "completed");
+  kit_close(&k);
+}
+
 static void an_error_of_it_is_the_nodes(void) {
   kit k;
   kit_open(&k, ALONE);
@@ -110,5 +126,6 @@ TEST_PART(condition_test) {
   who_has_no_handlers_leaves_it_due();
   what_comes_too_late_is_not_asked_about();
   one_that_is_suspended_is_asked_later();
+  a_change_while_it_is_suspended_is_no_later_for_that();
   an_error_of_it_is_the_nodes();
 }

@@ -101,11 +101,20 @@ static void begin_from(pawl_decision *d, int parked, const pawl_node *node,
   }
 }
 
+/* It waits, and what ends its items gives it another. */
+static void forget_place(pawl_decision *d, int parked, int64_t visit) {
+  pawl_token *t = pawl_tok(d, parked);
+
+  if (t->visit == visit && t->state == PAWL_TOKEN_WAITING && !ended(t))
+    pawl_detail_drop(t, PAWL_DETAIL_at);
+}
+
 static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
                             int *to, pawl_error *err) {
   pawl_buf items = {.alloc = d->alloc}, options = {.alloc = d->alloc},
            mover = {.alloc = d->alloc};
   pawl_code rc = PAWL_OK;
+  const int64_t visit = pawl_tok(d, k)->visit;
   int64_t total, limit_us;
   pawl_effect *f;
   pawl_token *t;
@@ -149,6 +158,7 @@ static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
   f = pawl_plan_effect(&d->plan, PAWL_EFFECT_ITEMS, t->no);
   pawl_buf_adds(&f->data, pawl_buf_str(&items));
   begin_from(d, k, node, pawl_buf_str(&items));
+  forget_place(d, k, visit);
 out:
   pawl_buf_deinit(&items);
   pawl_buf_deinit(&options);
@@ -502,7 +512,9 @@ static void settle_each(pawl_decision *d, int k, const pawl_node *node) {
         pawl_look_again(d);
         return;
       }
+      const int64_t at_us = pawl_order_place(t);
       finish_each(d, k, node);
+      pawl_conditions_look(d, at_us); /* Q6 */
       return;
     }
     if (next >= total || pawl_detail_of(t)->live >= node->window) return;

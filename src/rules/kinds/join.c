@@ -5,6 +5,7 @@
 
 #include "../../value/json.h"
 #include "../machine.h"
+#include "../order.h"
 
 /* A join and the fork whose branches it gathers: the tokens that wait there,
  * and those that may still come. */
@@ -227,7 +228,9 @@ static void fire(pawl_decision *d, const gathering *g) {
   /* rule 6: `all` fires on what is stored; a race is decided on the latest */
   if (expect) d->plan.needs_latch = 1;
   if (!g->join->join_stays) pawl_boundaries_close(d, g->fork);
+  const int64_t at_us = pawl_order_place(pawl_tok(d, k));
   pawl_leave_by(d, k, g->join->next[0].to, record);
+  if (at_us) pawl_conditions_look(d, at_us); /* Q6 */
 }
 
 /* ---- numbers that cannot be reached ---- */
@@ -444,10 +447,13 @@ void pawl_joins_race(pawl_decision *d) {
   if (!d->plan.raced) return;
   while (d->plan.raced && !pawl_is_over(d)) {
     const pawl_token_list *all = &d->plan.state.tokens;
-    const pawl_token *t =
-        pawl_tokens_find(&d->plan.state.tokens, d->plan.raced);
+    const int32_t raced = d->plan.raced;
+    const pawl_token *t = pawl_tokens_find(&d->plan.state.tokens, raced);
     d->plan.raced = 0;
-    if (t) (void)settle_at(d, (int)(t - all->at));
+    if (raced < 0)
+      (void)settle_pass(d);
+    else if (t)
+      (void)settle_at(d, (int)(t - all->at));
   }
   if (!pawl_is_over(d)) (void)pawl_boundaries_settle(d);
 }
@@ -465,9 +471,11 @@ static int64_t led_here(const pawl_decision *d, const pawl_token *t) {
   return seq;
 }
 
-/* Does coming to this join decide who is first, at it or further out? */
+/* Does coming to this join decide who is first, at it or further out? Among few
+ * it is settled at once in any case: what is behind it may change variables, or
+ * wait for the event that comes next. */
 static int is_in_race(const pawl_decision *d, const pawl_node *node) {
-  if (node->expect) return 1;
+  if (node->expect || d->plan.state.tokens.n <= PAWL_ORDER_TOKENS) return 1;
   for (int i = 0; i < d->def->nnodes && node->join_depth; i++)
     if (d->def->nodes[i].kind == PAWL_KIND_JOIN && d->def->nodes[i].expect)
       return 1;
@@ -490,7 +498,7 @@ static pawl_code enter(pawl_decision *d, int k, const pawl_node *node, int *to,
     return PAWL_OK;
   }
   pawl_detail_set(t, PAWL_DETAIL_seq, led_here(d, t));
-  if (is_in_race(d, node)) d->plan.raced = t->no;
+  if (is_in_race(d, node)) d->plan.raced = d->plan.raced ? -1 : t->no;
   pawl_stand(d, k, 0);
   return PAWL_OK;
 }

@@ -307,22 +307,23 @@ static void raise_task(pawl_decision *d, int k, const pawl_node *node,
 }
 
 /* Overdue is a transition where one is drawn; else a flag and an escalation.
- * Later, perhaps, the timeout. */
+ * Later, perhaps, the timeout: seen when both have passed, that which came
+ * first has. */
 static void time_out(pawl_decision *d, int k, const pawl_node *node) {
-  int64_t now = pawl_decision_now(d);
   pawl_token *t = pawl_tok(d, k);
+  const int64_t until = t->due_us;
   int64_t due = pawl_detail_of(t)->due;
   int64_t limit_us = pawl_token_limit(t, node);
   int to = pawl_node_next(node, "overdue", 7);
   pawl_record *r;
 
   if (limit_us >= 0 &&
-      pawl_time_after(pawl_detail_of(t)->begun, limit_us) <= now) {
+      pawl_time_after(pawl_detail_of(t)->begun, limit_us) <= until) {
     clear_task(t);
     pawl_time_out(d, k, node);
-  } else if (due && due <= now && !pawl_detail_of(t)->late) {
+  } else if (due && due <= until && !pawl_detail_of(t)->late) {
     if (to < 0) {
-      raise_task(d, k, node, now);
+      raise_task(d, k, node, pawl_decision_now(d));
       return;
     }
     pawl_stop_waiting(d, k, "timed_out");
