@@ -87,6 +87,35 @@ kit.describe("whom an event is assigned to", function(backend)
     assert.same({ 15 }, got(ids))
   end)
 
+  it("marks nobody who waits for another key by now", function()
+    local flow = pawl.workflow { code = "t.one" }
+    flow:wait("w", { event = "job", key = "queue", take = "one",
+      into = "job", next = "do" })
+    flow:choice("do", { next = { more = "change", enough = "z" },
+      choose = function(ctx)
+        return ctx.vars.queue and "enough" or "more"
+      end })
+    flow:step("change", { next = "w",
+      run = function(ctx) ctx.vars.queue = "other" end })
+    flow:finish("z", { output = function(ctx) return ctx.vars.job end })
+    local ids = begun(1, flow)
+    local rival = kit.rival(backend, url, clock)
+    assert(rival:load(flow))
+    assert(engine:signal { name = "job", instance = ids[1] })
+    clock:advance(1)
+    probe.fault("engine.assign.noted=call@1", function()
+      probe.fault(nil)
+      assert(rival:run()) -- it gets that, and goes on
+    end)
+    job(1)
+    probe.fault(nil)
+    assert.equal("other", assert(engine:get(ids[1])).variables.queue)
+    assert.equal(1, free(true))
+    assert(engine:signal { name = "job", key = "other", data = 7 })
+    assert(engine:run())
+    assert.same({ 7 }, got(ids))
+  end)
+
   it("is kept where nobody is free, for who is so first", function()
     local ids = begun(2, taking())
     local reached = 0

@@ -17,6 +17,7 @@
 /* One that is free, and its place in the order of waiting. */
 typedef struct free_one {
   pawl_id instance;
+  const pawl_buf *pattern; /* that it waits for */
   int64_t since_us;
   int32_t token;
   int shard, stands_still;
@@ -40,8 +41,12 @@ static pawl_code look_in(pawl_engine *e, const pawl_event *v, int shard,
                   pawl_id_cmp(row.instance, &first->instance) >= 0)))
     return PAWL_OK;
   *there = 1;
-  *first = (free_one){*row.instance, row.since, (int32_t)row.token, shard,
-                      (int)row.stands_still};
+  *first = (free_one){.instance = *row.instance,
+                      .pattern = pattern,
+                      .since_us = row.since,
+                      .token = (int32_t)row.token,
+                      .shard = shard,
+                      .stands_still = (int)row.stands_still};
   return PAWL_OK;
 }
 
@@ -60,7 +65,8 @@ static pawl_code next_free(pawl_engine *e, const pawl_event *v, free_one *one,
 
 /* ---- to one ---- */
 
-/* *given 0: it was not free any more, or has had the event. */
+/* *given 0: it was not free any more, waits for something else, or has had the
+ * event. */
 static pawl_code give_unit(pawl_engine *e, const pawl_event *v,
                            const free_one *one, const pawl_id *no, int *given,
                            pawl_error *err) {
@@ -73,7 +79,8 @@ static pawl_code give_unit(pawl_engine *e, const pawl_event *v,
   TRY(pawl_event_write(e, v, one->shard, &one->instance, no, 1, &letter, err));
   TRY(PAWL_SEND(e->store, subscription_assign, &marked, err,
                 .shard = one->shard, .id = &one->instance, .token = one->token,
-                .no = no));
+                .pattern = pawl_buf_str(one->pattern),
+                .key = pawl_buf_str(&v->key), .no = no));
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, marked, &rows);
   *given = rows.changed > 0;
