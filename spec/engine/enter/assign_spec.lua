@@ -234,6 +234,28 @@ kit.describe("whom an event is assigned to", function(backend)
     assert.same({ 1 }, got { ids[2] })
   end)
 
+  it("is told to whose time was over, and is put off", function()
+    local ids = begun(1, waiting { timeout = "1h" })
+    assert(engine:suspend(ids[1]))
+    assert(engine:run())
+    clock:advance "2h"
+    assert.equal(0, job(1))
+    assert(engine:resume(ids[1], { shift = true }))
+    assert(engine:run())
+    assert.same({ 1 }, got(ids))
+  end)
+
+  it("is told as long as an event makes it wait", function()
+    local ids = begun(1, waiting { timeout = "1h", reschedule = "later" })
+    clock:advance "30m"
+    assert(engine:signal { name = "later", instance = ids[1] })
+    assert(engine:run())
+    clock:advance "40m"
+    assert.equal(1, job(1))
+    assert(engine:run())
+    assert.same({ 1 }, got(ids))
+  end)
+
   --- As whoever sent it comes no further; the others do all again.
   local function had_once(ids, send)
     send()
