@@ -33,6 +33,15 @@ kit.describe("whom an event is assigned to", function(backend)
       how == nil and "free is null" or how and "free" or "not free")
   end
 
+  --- To a group that nobody works for.
+  local function sent_away(ids)
+    for _, id in ipairs(ids) do
+      backend.sql(url, ("update %s set executor_group = 'away' where instance \
+        = %s"):format(kit.table(backend, "agenda"),
+        kit.id_literal(backend, id)))
+    end
+  end
+
   it("is told to one of many, who has waited longest", function()
     local ids = begun(1)
     for i = 2, 12 do
@@ -167,6 +176,23 @@ kit.describe("whom an event is assigned to", function(backend)
     assert.equal(1, free(true))
   end)
 
+  it("goes on as soon, though it came long ago", function()
+    local ids = begun(1)
+    clock:advance(1)
+    ids[2] = begun(1, false)[1]
+    sent_away { ids[1] }
+    local allow = kit.refuse(backend, url, "event", "update")
+    job(1)
+    allow()
+    clock:advance "10h"
+    local other = kit.rival(backend, url, clock) -- which assigns it
+    assert(other:load(waiting()))
+    assert(other:run())
+    assert.same({}, got(ids))
+    kit.pass(other, clock, 2)
+    assert.same({ 1 }, got(ids))
+  end)
+
   it("goes on from who is cancelled with it", function()
     local ids = begun(1)
     clock:advance(1)
@@ -191,17 +217,7 @@ kit.describe("whom an event is assigned to", function(backend)
   end)
 
   it("goes on from a group that nobody works for, to all", function()
-    begun(0)
-    for _ = 1, 80 do
-      assert(engine:start("t.one", { queue = "q" }))
-    end
-    assert(engine:run())
-    local away = assert(engine:list { status = "waiting", limit = 100 })
-    for _, one in ipairs(away) do
-      backend.sql(url, ("update %s set executor_group = 'away' where instance \
-        = %s"):format(kit.table(backend, "agenda"),
-        kit.id_literal(backend, one.id)))
-    end
+    sent_away(begun(80))
     clock:advance(1)
     local ids = begun(1, false)
     assert.equal(1, job(1, "job1"))
