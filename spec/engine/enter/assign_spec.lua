@@ -193,6 +193,36 @@ kit.describe("whom an event is assigned to", function(backend)
     assert.same({ 1 }, got(ids))
   end)
 
+  it("holds up nothing else where it cannot be assigned", function()
+    local ids = begun(1)
+    clock:advance(1)
+    ids[2] = begun(1, false)[1]
+    sent_away { ids[1] }
+    job(1)
+    assert(engine:load(kit.one(function() end, { code = "t.other" })))
+    local id = assert(engine:start("t.other"))
+    clock:advance(2)
+    local allow = kit.refuse(backend, url, "inbox", "insert")
+    assert(engine:run())
+    allow()
+    assert.completed(engine, id)
+    kit.pass(engine, clock, 4)
+    assert.same({ 1 }, got(ids))
+  end)
+
+  it("is seen to in time where another clock was ahead", function()
+    local ids = begun(1)
+    sent_away(ids)
+    job(1)
+    backend.sql(url, ("update %s set assigned_at = assigned_at + %s"):format(
+      kit.table(backend, "event"),
+      backend.name == "sqlite" and "3600000000" or "interval '1 hour'"))
+    local other = kit.rival(backend, url, clock)
+    assert(other:load(waiting()))
+    assert(other:run())
+    assert.equal(clock:now() + 2, other:next_due())
+  end)
+
   it("goes on from who is cancelled with it", function()
     local ids = begun(1)
     clock:advance(1)

@@ -227,14 +227,18 @@ static pawl_code again_in(pawl_engine *e, int shard, int *left,
   for (int i = 0, n = rows.nrows; i<n && * left> 0; i++) {
     const pawl_event_assigned_row *row = &PAWL_KEPT(event_assigned, &keep)[i];
     const pawl_event_place place = {shard, row->tenant, row->source, row->id};
-    TRY(assign_more(e, &place, left, err));
+    rc = assign_more(e, &place, left, err);
+    if (rc == PAWL_UNREACHABLE) goto out;
+    if (rc != PAWL_OK) /* the next one may do better */
+      pawl_log_error(&e->log, PAWL_ERROR, "an event cannot be assigned", err);
   }
+  rc = PAWL_OK;
 out:
   pawl_buf_deinit(&keep);
   return rc;
 }
 
-/* The first that is under way, whoever has assigned it. */
+/* The first that is under way, whoever has assigned it, by whichever clock. */
 static pawl_code look_ahead(pawl_engine *e, int shard, pawl_error *err) {
   const int64_t now = pawl_engine_now(e);
   pawl_rows rows;
@@ -243,7 +247,8 @@ static pawl_code look_ahead(pawl_engine *e, int shard, pawl_error *err) {
   assert(rows.nrows == 1); /* min */
   const int64_t at = pawl_read_event_assigned_first(&rows, 0).assigned_at;
   if (!at) return PAWL_OK;
-  look_at(&e->assigned, (at + AGAIN_US > now ? at : now) + AGAIN_US);
+  const int is_recent = at <= now && at + AGAIN_US > now;
+  look_at(&e->assigned, (is_recent ? at : now) + AGAIN_US);
   e->assigned.others = 1;
   return PAWL_OK;
 }
