@@ -264,6 +264,18 @@ kit.describe("whom an event is assigned to", function(backend)
     assert.is_nil(engine:next_due())
   end)
 
+  it("is told to so many within ticks that are short", function()
+    sent_away(begun(80))
+    job(1, "job1")
+    clock:advance(2)
+    assert(engine:tick(0.002))
+    local few = told "job1"
+    assert.is_true(few < 40, few .. " in one tick")
+    for _ = 1, 64 * 8 do assert(engine:tick(0.002)) end
+    assert.equal(65, told "job1")
+    assert.equal(clock:now() + 2, engine:next_due())
+  end)
+
   it("is assigned by whoever comes, where who sent it has died", function()
     local ids = begun(1)
     clock:advance(1)

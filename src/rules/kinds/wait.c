@@ -399,8 +399,7 @@ void pawl_wait_moved(pawl_decision *d, int k) {
   const pawl_node *node =
       t->state == PAWL_TOKEN_WAITING ? pawl_tok_node(d, k) : NULL;
 
-  if (node && is_alone(node) &&
-      pawl_detail_has(t, pawl_ear_key(PAWL_EAR_OWN)))
+  if (node && is_alone(node) && pawl_detail_has(t, pawl_ear_key(PAWL_EAR_OWN)))
     pawl_listen_free(d, k, node);
 }
 
