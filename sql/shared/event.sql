@@ -44,12 +44,13 @@ select tenant, source, id from pawl.event
 
 -- name: event_assign
 -- args: @shard smallint, @tenant text, @source text, @id text, @now time?,
---       @over boolean
+--       @over boolean, @anew boolean
 -- Before it is assigned to one of those that wait; or @over: there is none,
--- and who becomes free looks for it.
+-- and who becomes free looks for it. @anew: the intervals begin again.
 update pawl.event
    set assigned_at = case when @over then null else {{now}} end,
        assigned_from = case when @over then null
+                            when @anew then {{now}}
                             else coalesce(assigned_from, {{now}}) end
  where shard = @shard and tenant = @tenant and source = @source and id = @id
    and taker is null;

@@ -155,6 +155,20 @@ kit.describe("whom an event is assigned to", function(backend)
     assert.same({ 1, 2 }, got(ids))
   end)
 
+  it("is not long in going past many who are suspended", function()
+    local still = 64 * 4 + 10
+    begun(still)
+    backend.sql(url, ("update %s set status = 'suspended'"):format(
+      kit.table(backend, "instance")))
+    clock:advance(1)
+    local ids = begun(1, false)
+    job(1)
+    kit.pass(engine, clock, 2 * 3)
+    assert.same({}, got(ids))
+    kit.pass(engine, clock, 2)
+    assert.same({ 1 }, got(ids))
+  end)
+
   it("goes on from who does not come to it", function()
     local ids = begun(1)
     clock:advance(1)

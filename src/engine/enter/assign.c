@@ -105,14 +105,20 @@ static pawl_code give(pawl_engine *e, pawl_event *v, const free_one *one,
 
 /* ---- its row ---- */
 
-static pawl_code note(pawl_engine *e, const pawl_event *v, int over,
+typedef enum noted {
+  UNDER_WAY, /* it is to be assigned now */
+  ANEW,      /* and it counts as the first time */
+  OVER       /* nobody is free */
+} noted;
+
+static pawl_code note(pawl_engine *e, const pawl_event *v, noted what,
                       pawl_error *err) {
   return PAWL_WRITE(e->store, event_assign, NULL, err,
                     .shard = pawl_event_shard(e, pawl_buf_str(&v->key)),
                     .tenant = pawl_buf_str(&v->tenant),
                     .source = pawl_buf_str(&v->source),
-                    .id = pawl_buf_str(&v->id), .over = over,
-                    .now = pawl_store_now(e->store));
+                    .id = pawl_buf_str(&v->id), .over = what == OVER,
+                    .anew = what == ANEW, .now = pawl_store_now(e->store));
 }
 
 /* ---- which are under way ---- */
@@ -170,6 +176,7 @@ typedef struct telling {
   free_one one; /* the last that was told */
   int most;     /* are to be that do not stand still */
   int tries;    /* are left */
+  int still;    /* were told that stand still */
   int goes_on;  /* with what was begun in another tick */
 } telling;
 
@@ -182,7 +189,7 @@ static pawl_code tell(pawl_engine *e, telling *t, int *left, int *any,
   MUST(next_free(e, t->v, &t->one, &there, err));
   *any = there;
   if (there && !t->goes_on) {
-    MUST(note(e, t->v, 0, err));
+    MUST(note(e, t->v, UNDER_WAY, err));
     remember(e, t->v);
     (void)PAWL_FAULT("engine.assign.noted");
   }
@@ -192,6 +199,7 @@ static pawl_code tell(pawl_engine *e, telling *t, int *left, int *any,
     --*left;
     --t->tries;
     t->most -= given && !t->one.stands_still;
+    t->still += given && t->one.stands_still;
     if (t->most > 0 && t->tries > 0 && *left > 0)
       MUST(next_free(e, t->v, &t->one, &there, err));
   }
@@ -244,7 +252,9 @@ static pawl_code assign_more(pawl_engine *e, const pawl_event_place *place,
   TRY(pawl_event_load(e, place, &v, &keep, &there, &posted, err));
   if (!there || !v.key.len) goto out;
   TRY(tell(e, t, left, &any, err));
-  if (!any && !t->goes_on) TRY(note(e, &v, 1, err));
+  if (!any && !t->goes_on) TRY(note(e, &v, OVER, err));
+  /* those are told once: soon it comes to the others */
+  if (t->still && t->still == v.reached) TRY(note(e, &v, ANEW, err));
   keep_rest(e, place, t);
   if (v.reached) e->look_mono_us = 0;
 out:
