@@ -12,7 +12,8 @@ on conflict (shard, tenant, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        by = excluded.by, came = excluded.came,
        posted = false, received_at = excluded.received_at, ord = excluded.ord,
-       expires_at = excluded.expires_at, taker = null, assigned_at = null
+       expires_at = excluded.expires_at, taker = null, assigned_at = null,
+       assigned_from = null
  where e.expires_at <= excluded.received_at;
 
 -- name: event_copy
@@ -28,7 +29,8 @@ on conflict (shard, tenant, source, id) do update
    set name = excluded.name, key = excluded.key, data = excluded.data,
        by = excluded.by, came = excluded.came,
        received_at = excluded.received_at, expires_at = excluded.expires_at,
-       ord = excluded.ord, taker = null, assigned_at = null
+       ord = excluded.ord, taker = null, assigned_at = null,
+       assigned_from = null
  where e.expires_at <= excluded.received_at;
 
 -- name: event_prune

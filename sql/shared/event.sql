@@ -44,11 +44,14 @@ select tenant, source, id from pawl.event
 
 -- name: event_assign
 -- args: @shard smallint, @tenant text, @source text, @id text, @now time?,
---       @over boolean
+--       @over boolean, @anew boolean
 -- Before it is assigned to one of those that wait; or @over: there is none,
--- and who becomes free looks for it.
+-- and who becomes free looks for it. @anew: the intervals begin again.
 update pawl.event
-   set assigned_at = case when @over then null else {{now}} end
+   set assigned_at = case when @over then null else {{now}} end,
+       assigned_from = case when @over then null
+                            when @anew then {{now}}
+                            else coalesce(assigned_from, {{now}}) end
  where shard = @shard and tenant = @tenant and source = @source and id = @id
    and taker is null;
 
@@ -60,7 +63,7 @@ update pawl.event
 select tenant, source, id from pawl.event
  where shard = @shard and assigned_at <= {{from_now -@age_us}}
    and assigned_at is not null
-   and {{now}} - assigned_at >= assigned_at - received_at
+   and {{now}} - assigned_at >= assigned_at - assigned_from
  order by assigned_at limit @max;
 
 -- name: event_assigned_first

@@ -23,11 +23,14 @@ on conflict (shard, instance, token) do update
        due_at = excluded.due_at, free = excluded.free;
 
 -- name: subscription_assign
--- args: @shard smallint, @id uuid, @token integer, @no uuid
--- An event was assigned to it: if the letter is there, and not one that it has
--- had.
+-- args: @shard smallint, @id uuid, @token integer, @pattern text, @key text,
+--       @no uuid
+-- An event was assigned to it: if that is what it waits for still, and the
+-- letter is there, and not one that it has had. Spelled so that no index but
+-- the key's fits.
 update pawl.subscription set free = false
  where shard = @shard and instance = @id and token = @token and free
+   and coalesce(pattern = @pattern and key = @key, false)
    and exists (select 1 from pawl.inbox
                 where shard = @shard and instance = @id and no = @no
                   and not taken);

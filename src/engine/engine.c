@@ -212,7 +212,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->tenant.alloc = e->schema.alloc = e->retain.alloc = &e->alloc;
   e->store_name.alloc = &e->alloc;
   e->after_held.events.alloc = e->after_held.asked.alloc = &e->alloc;
-  e->assigned.names.alloc = &e->alloc;
+  e->assigned.names.alloc = e->assigned.rest.alloc = &e->alloc;
   e->pid = getpid();
   e->next_due_us = PAWL_NEVER;
   e->most = e->config.batch;
@@ -291,6 +291,7 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_buf_deinit(&e->after_held.events);
   pawl_buf_deinit(&e->after_held.asked);
   pawl_buf_deinit(&e->assigned.names);
+  pawl_buf_deinit(&e->assigned.rest);
   pawl_buf_deinit(&e->group);
   pawl_buf_deinit(&e->tenant);
   pawl_buf_deinit(&e->prefixes);

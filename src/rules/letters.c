@@ -204,6 +204,7 @@ static void move_times(pawl_decision *d, int64_t by_us) {
     if (!t->due_us) continue;
     t->due_us = pawl_time_after(t->due_us, by_us);
     t->changed = 1;
+    pawl_wait_moved(d, k);
   }
   if (d->plan.state.deadline_us)
     d->plan.state.deadline_us =

@@ -374,6 +374,8 @@ int pawl_event_give(pawl_decision *d, pawl_letter *letter);
 void pawl_listen(pawl_decision *d, int k, pawl_ear ear, const char *event,
                  const pawl_buf *key, int is_alone);
 void pawl_listen_free(pawl_decision *d, int k, const pawl_node *node);
+/* Token k is due at another time, and stands on. */
+void pawl_wait_moved(pawl_decision *d, int k);
 void pawl_listen_no_more(pawl_decision *d, int k, pawl_ear ear);
 /* The key that a variable, or a field of the input, gives it. PAWL_SCRIPT: none
  * that an event could have; it need not be tried again. */

@@ -70,6 +70,7 @@ static pawl_code move(pawl_decision *d, int k, const pawl_node *node,
     goto out;
   }
   pawl_stand(d, k, due_us);
+  pawl_wait_moved(d, k);
   note(d, k, l, &changes);
 out:
   pawl_buf_deinit(&vars);

@@ -33,6 +33,15 @@ kit.describe("whom an event is assigned to", function(backend)
       how == nil and "free is null" or how and "free" or "not free")
   end
 
+  --- To a group that nobody works for.
+  local function sent_away(ids)
+    for _, id in ipairs(ids) do
+      backend.sql(url, ("update %s set executor_group = 'away' where instance \
+        = %s"):format(kit.table(backend, "agenda"),
+        kit.id_literal(backend, id)))
+    end
+  end
+
   it("is told to one of many, who has waited longest", function()
     local ids = begun(1)
     for i = 2, 12 do
@@ -87,6 +96,35 @@ kit.describe("whom an event is assigned to", function(backend)
     assert.same({ 15 }, got(ids))
   end)
 
+  it("marks nobody who waits for another key by now", function()
+    local flow = pawl.workflow { code = "t.one" }
+    flow:wait("w", { event = "job", key = "queue", take = "one",
+      into = "job", next = "do" })
+    flow:choice("do", { next = { more = "change", enough = "z" },
+      choose = function(ctx)
+        return ctx.vars.queue and "enough" or "more"
+      end })
+    flow:step("change", { next = "w",
+      run = function(ctx) ctx.vars.queue = "other" end })
+    flow:finish("z", { output = function(ctx) return ctx.vars.job end })
+    local ids = begun(1, flow)
+    local rival = kit.rival(backend, url, clock)
+    assert(rival:load(flow))
+    assert(engine:signal { name = "job", instance = ids[1] })
+    clock:advance(1)
+    probe.fault("engine.assign.noted=call@1", function()
+      probe.fault(nil)
+      assert(rival:run()) -- it gets that, and goes on
+    end)
+    job(1)
+    probe.fault(nil)
+    assert.equal("other", assert(engine:get(ids[1])).variables.queue)
+    assert.equal(1, free(true))
+    assert(engine:signal { name = "job", key = "other", data = 7 })
+    assert(engine:run())
+    assert.same({ 7 }, got(ids))
+  end)
+
   it("is kept where nobody is free, for who is so first", function()
     local ids = begun(2, taking())
     local reached = 0
@@ -117,6 +155,20 @@ kit.describe("whom an event is assigned to", function(backend)
     assert.same({ 1, 2 }, got(ids))
   end)
 
+  it("is not long in going past many who are suspended", function()
+    local still = 64 * 4 + 10
+    begun(still)
+    backend.sql(url, ("update %s set status = 'suspended'"):format(
+      kit.table(backend, "instance")))
+    clock:advance(1)
+    local ids = begun(1, false)
+    job(1)
+    kit.pass(engine, clock, 2 * 3)
+    assert.same({}, got(ids))
+    kit.pass(engine, clock, 2)
+    assert.same({ 1 }, got(ids))
+  end)
+
   it("goes on from who does not come to it", function()
     local ids = begun(1)
     clock:advance(1)
@@ -136,6 +188,53 @@ kit.describe("whom an event is assigned to", function(backend)
     assert(engine:run())
     assert.same({ 1 }, got(ids))
     assert.equal(1, free(true))
+  end)
+
+  it("goes on as soon, though it came long ago", function()
+    local ids = begun(1)
+    clock:advance(1)
+    ids[2] = begun(1, false)[1]
+    sent_away { ids[1] }
+    local allow = kit.refuse(backend, url, "event", "update")
+    job(1)
+    allow()
+    clock:advance "10h"
+    local other = kit.rival(backend, url, clock) -- which assigns it
+    assert(other:load(waiting()))
+    assert(other:run())
+    assert.same({}, got(ids))
+    kit.pass(other, clock, 2)
+    assert.same({ 1 }, got(ids))
+  end)
+
+  it("holds up nothing else where it cannot be assigned", function()
+    local ids = begun(1)
+    clock:advance(1)
+    ids[2] = begun(1, false)[1]
+    sent_away { ids[1] }
+    job(1)
+    assert(engine:load(kit.one(function() end, { code = "t.other" })))
+    local id = assert(engine:start("t.other"))
+    clock:advance(2)
+    local allow = kit.refuse(backend, url, "inbox", "insert")
+    assert(engine:run())
+    allow()
+    assert.completed(engine, id)
+    kit.pass(engine, clock, 4)
+    assert.same({ 1 }, got(ids))
+  end)
+
+  it("is seen to in time where another clock was ahead", function()
+    local ids = begun(1)
+    sent_away(ids)
+    job(1)
+    backend.sql(url, ("update %s set assigned_at = assigned_at + %s"):format(
+      kit.table(backend, "event"),
+      backend.name == "sqlite" and "3600000000" or "interval '1 hour'"))
+    local other = kit.rival(backend, url, clock)
+    assert(other:load(waiting()))
+    assert(other:run())
+    assert.equal(clock:now() + 2, other:next_due())
   end)
 
   it("goes on from who is cancelled with it", function()
@@ -162,17 +261,7 @@ kit.describe("whom an event is assigned to", function(backend)
   end)
 
   it("goes on from a group that nobody works for, to all", function()
-    begun(0)
-    for _ = 1, 80 do
-      assert(engine:start("t.one", { queue = "q" }))
-    end
-    assert(engine:run())
-    local away = assert(engine:list { status = "waiting", limit = 100 })
-    for _, one in ipairs(away) do
-      backend.sql(url, ("update %s set executor_group = 'away' where instance \
-        = %s"):format(kit.table(backend, "agenda"),
-        kit.id_literal(backend, one.id)))
-    end
+    sent_away(begun(80))
     clock:advance(1)
     local ids = begun(1, false)
     assert.equal(1, job(1, "job1"))
@@ -189,6 +278,18 @@ kit.describe("whom an event is assigned to", function(backend)
     assert.is_nil(engine:next_due())
   end)
 
+  it("is told to so many within ticks that are short", function()
+    sent_away(begun(80))
+    job(1, "job1")
+    clock:advance(2)
+    assert(engine:tick(0.002))
+    local few = told "job1"
+    assert.is_true(few < 40, few .. " in one tick")
+    for _ = 1, 64 * 8 do assert(engine:tick(0.002)) end
+    assert.equal(65, told "job1")
+    assert.equal(clock:now() + 2, engine:next_due())
+  end)
+
   it("is assigned by whoever comes, where who sent it has died", function()
     local ids = begun(1)
     clock:advance(1)
@@ -203,6 +304,28 @@ kit.describe("whom an event is assigned to", function(backend)
     assert(other:load(waiting()))
     assert(other:run())
     assert.same({ 1 }, got { ids[2] })
+  end)
+
+  it("is told to whose time was over, and is put off", function()
+    local ids = begun(1, waiting { timeout = "1h" })
+    assert(engine:suspend(ids[1]))
+    assert(engine:run())
+    clock:advance "2h"
+    assert.equal(0, job(1))
+    assert(engine:resume(ids[1], { shift = true }))
+    assert(engine:run())
+    assert.same({ 1 }, got(ids))
+  end)
+
+  it("is told as long as an event makes it wait", function()
+    local ids = begun(1, waiting { timeout = "1h", reschedule = "later" })
+    clock:advance "30m"
+    assert(engine:signal { name = "later", instance = ids[1] })
+    assert(engine:run())
+    clock:advance "40m"
+    assert.equal(1, job(1))
+    assert(engine:run())
+    assert.same({ 1 }, got(ids))
   end)
 
   --- As whoever sent it comes no further; the others do all again.

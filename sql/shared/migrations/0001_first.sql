@@ -943,6 +943,7 @@ create table pawl.event (
   tenant text not null default '',
   taker uuid,
   assigned_at timestamptz,
+  assigned_from timestamptz,
   -- the transaction that wrote it: all below a snapshot's xmin are seen by it
   ord bigint not null default pg_current_xact_id()::text::bigint, -- only: postgres
   primary key (shard, source, id, tenant) -- only: postgres
@@ -969,6 +970,8 @@ comment on column pawl.event.taker is
   'the instance that has it, of those whose waits take one for all';
 comment on column pawl.event.assigned_at is
   'when it was last assigned to one of those, as long as none has it';
+comment on column pawl.event.assigned_from is
+  'since when that is tried, at intervals that double';
 create index event_came
   on pawl.event (shard, tenant, key, received_at, came)
   where key is not null;

@@ -139,6 +139,11 @@ typedef struct pawl_assigned {
                        are none */
   pawl_buf names;   /* of `n` of them: source ':' id, each with a zero */
   int n, others;    /* others: there are more */
+  /* one that is being assigned again, over more than one tick */
+  pawl_buf rest; /* its tenant, source and id, each with a zero; or empty */
+  int shard, tries;
+  int64_t since_us; /* behind whom it goes on */
+  pawl_id after;
 } pawl_assigned;
 
 struct pawl_engine {
@@ -257,7 +262,7 @@ struct pawl_engine {
   pawl_assigned assigned;  /* events of this process, enter/assign.h */
   int tidy_at;             /* what of that is done already, executors.c */
   int64_t counters_kept;   /* rows that were left when they were folded */
-  pawl_chore orphans, events, counters, waiters;
+  pawl_chore orphans, events, counters, waiters, assigning;
   struct pawl_heartbeat *heartbeat; /* NULL: no helper thread was asked for */
   /* ---- breaks.c: breakpoints, as they were read; world.breaks of them ---- */
   pawl_buf breaks;     /* rows of breakpoint_list, kept */

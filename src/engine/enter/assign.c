@@ -17,6 +17,7 @@
 /* One that is free, and its place in the order of waiting. */
 typedef struct free_one {
   pawl_id instance;
+  const pawl_buf *pattern; /* that it waits for */
   int64_t since_us;
   int32_t token;
   int shard, stands_still;
@@ -40,8 +41,12 @@ static pawl_code look_in(pawl_engine *e, const pawl_event *v, int shard,
                   pawl_id_cmp(row.instance, &first->instance) >= 0)))
     return PAWL_OK;
   *there = 1;
-  *first = (free_one){*row.instance, row.since, (int32_t)row.token, shard,
-                      (int)row.stands_still};
+  *first = (free_one){.instance = *row.instance,
+                      .pattern = pattern,
+                      .since_us = row.since,
+                      .token = (int32_t)row.token,
+                      .shard = shard,
+                      .stands_still = (int)row.stands_still};
   return PAWL_OK;
 }
 
@@ -60,7 +65,8 @@ static pawl_code next_free(pawl_engine *e, const pawl_event *v, free_one *one,
 
 /* ---- to one ---- */
 
-/* *given 0: it was not free any more, or has had the event. */
+/* *given 0: it was not free any more, waits for something else, or has had the
+ * event. */
 static pawl_code give_unit(pawl_engine *e, const pawl_event *v,
                            const free_one *one, const pawl_id *no, int *given,
                            pawl_error *err) {
@@ -73,7 +79,8 @@ static pawl_code give_unit(pawl_engine *e, const pawl_event *v,
   TRY(pawl_event_write(e, v, one->shard, &one->instance, no, 1, &letter, err));
   TRY(PAWL_SEND(e->store, subscription_assign, &marked, err,
                 .shard = one->shard, .id = &one->instance, .token = one->token,
-                .no = no));
+                .pattern = pawl_buf_str(one->pattern),
+                .key = pawl_buf_str(&v->key), .no = no));
   TRY(pawl_store_commit(e->store, err));
   pawl_store_rows(e->store, marked, &rows);
   *given = rows.changed > 0;
@@ -98,14 +105,20 @@ static pawl_code give(pawl_engine *e, pawl_event *v, const free_one *one,
 
 /* ---- its row ---- */
 
-static pawl_code note(pawl_engine *e, const pawl_event *v, int over,
+typedef enum noted {
+  UNDER_WAY, /* it is to be assigned now */
+  ANEW,      /* and it counts as the first time */
+  OVER       /* nobody is free */
+} noted;
+
+static pawl_code note(pawl_engine *e, const pawl_event *v, noted what,
                       pawl_error *err) {
   return PAWL_WRITE(e->store, event_assign, NULL, err,
                     .shard = pawl_event_shard(e, pawl_buf_str(&v->key)),
                     .tenant = pawl_buf_str(&v->tenant),
                     .source = pawl_buf_str(&v->source),
-                    .id = pawl_buf_str(&v->id), .over = over,
-                    .now = pawl_store_now(e->store));
+                    .id = pawl_buf_str(&v->id), .over = what == OVER,
+                    .anew = what == ANEW, .now = pawl_store_now(e->store));
 }
 
 /* ---- which are under way ---- */
@@ -157,53 +170,125 @@ int64_t pawl_assign_next(const pawl_engine *e) {
 
 /* ---- to those that are free ---- */
 
-/* To `most` that do not stand still, as long as *left, of which each takes
- * one, is above 0. K6: first it is written that it is under way. *any 0:
- * nobody is free. */
-static pawl_code assign(pawl_engine *e, pawl_event *v, int most, int *left,
-                        int *any, pawl_error *err) {
-  free_one one = {.since_us = 0};
+/* One event, as it is told. */
+typedef struct telling {
+  pawl_event *v;
+  free_one one; /* the last that was told */
+  int most;     /* are to be that do not stand still */
+  int tries;    /* are left */
+  int still;    /* were told that stand still */
+  int goes_on;  /* with what was begun in another tick */
+} telling;
+
+/* As long as *left, of which each takes one, is above 0. K6: first it is
+ * written that it is under way. *any 0: nobody is free. */
+static pawl_code tell(pawl_engine *e, telling *t, int *left, int *any,
+                      pawl_error *err) {
   int there;
 
-  MUST(next_free(e, v, &one, &there, err));
+  MUST(next_free(e, t->v, &t->one, &there, err));
   *any = there;
-  if (!there) return PAWL_OK;
-  MUST(note(e, v, 0, err));
-  remember(e, v);
-  (void)PAWL_FAULT("engine.assign.noted");
-  while (there && most > 0 && *left > 0) {
-    int given = 0;
-    MUST(give(e, v, &one, &given, err));
-    --*left;
-    most -= given && !one.stands_still;
-    if (most > 0 && *left > 0) MUST(next_free(e, v, &one, &there, err));
+  if (there && !t->goes_on) {
+    MUST(note(e, t->v, UNDER_WAY, err));
+    remember(e, t->v);
+    (void)PAWL_FAULT("engine.assign.noted");
   }
+  while (there && t->most > 0 && t->tries > 0 && *left > 0) {
+    int given = 0;
+    MUST(give(e, t->v, &t->one, &given, err));
+    --*left;
+    --t->tries;
+    t->most -= given && !t->one.stands_still;
+    t->still += given && t->one.stands_still;
+    if (t->most > 0 && t->tries > 0 && *left > 0)
+      MUST(next_free(e, t->v, &t->one, &there, err));
+  }
+  if (!there || t->most < 1) t->tries = 0;
   return PAWL_OK;
 }
 
 pawl_code pawl_assign(pawl_engine *e, pawl_event *v, pawl_error *err) {
+  telling t = {.v = v, .most = 1, .tries = MANY};
   int left = MANY, any;
-  return assign(e, v, 1, &left, &any, err);
+  return tell(e, &t, &left, &any, err);
 }
 
 /* ---- again ---- */
 
+static void add_text(pawl_buf *b, pawl_str text) {
+  pawl_buf_adds(b, text);
+  pawl_buf_addc(b, 0);
+}
+
+/* The rest of it comes with the next tick. Where that cannot be kept, with the
+ * next time. */
+static void keep_rest(pawl_engine *e, const pawl_event_place *place,
+                      const telling *t) {
+  pawl_assigned *a = &e->assigned;
+
+  pawl_buf_clear(&a->rest);
+  if (!t->tries) return;
+  add_text(&a->rest, place->tenant);
+  add_text(&a->rest, place->source);
+  add_text(&a->rest, place->id);
+  if (a->rest.failed) pawl_buf_clear(&a->rest);
+  a->shard = place->shard;
+  a->tries = t->tries;
+  a->since_us = t->one.since_us;
+  a->after = t->one.instance;
+}
+
+/* *left is less by one at least. */
 static pawl_code assign_more(pawl_engine *e, const pawl_event_place *place,
-                             int *left, pawl_error *err) {
+                             telling *t, int *left, pawl_error *err) {
   pawl_buf keep = {.alloc = &e->alloc};
+  const int had = *left;
   pawl_event v;
   int there, posted, any;
   pawl_code rc = PAWL_OK;
 
   pawl_event_init(&v, &e->alloc);
+  t->v = &v;
   TRY(pawl_event_load(e, place, &v, &keep, &there, &posted, err));
   if (!there || !v.key.len) goto out;
-  TRY(assign(e, &v, MANY, left, &any, err));
-  if (!any) TRY(note(e, &v, 1, err));
+  TRY(tell(e, t, left, &any, err));
+  if (!any && !t->goes_on) TRY(note(e, &v, OVER, err));
+  /* those are told once: soon it comes to the others */
+  if (t->still && t->still == v.reached) TRY(note(e, &v, ANEW, err));
+  keep_rest(e, place, t);
   if (v.reached) e->look_mono_us = 0;
 out:
+  *left -= *left == had; /* to look at it was something */
   pawl_event_deinit(&v);
   pawl_buf_deinit(&keep);
+  return rc;
+}
+
+static pawl_str next_text(const pawl_buf *b, size_t *at) {
+  const pawl_str text = pawl_strz(b->at + *at);
+  *at += text.len + 1;
+  return text;
+}
+
+/* With one of which only some were told, though it may have a taker by now. */
+static pawl_code go_on(pawl_engine *e, int *left, pawl_error *err) {
+  const pawl_assigned *a = &e->assigned;
+  telling t = {.one = {.since_us = a->since_us, .instance = a->after},
+               .most = a->tries,
+               .tries = a->tries,
+               .goes_on = 1};
+  pawl_buf rest = {.alloc = &e->alloc};
+  pawl_event_place place = {.shard = a->shard};
+  size_t at = 0;
+  pawl_code rc = PAWL_OK;
+
+  if (!a->rest.len) return PAWL_OK;
+  pawl_buf_swap(&rest, &e->assigned.rest);
+  place.tenant = next_text(&rest, &at);
+  place.source = next_text(&rest, &at);
+  place.id = next_text(&rest, &at);
+  rc = assign_more(e, &place, &t, left, err);
+  pawl_buf_deinit(&rest);
   return rc;
 }
 
@@ -220,14 +305,19 @@ static pawl_code again_in(pawl_engine *e, int shard, int *left,
   for (int i = 0, n = rows.nrows; i<n && * left> 0; i++) {
     const pawl_event_assigned_row *row = &PAWL_KEPT(event_assigned, &keep)[i];
     const pawl_event_place place = {shard, row->tenant, row->source, row->id};
-    TRY(assign_more(e, &place, left, err));
+    telling t = {.most = MANY, .tries = MANY};
+    rc = assign_more(e, &place, &t, left, err);
+    if (rc == PAWL_UNREACHABLE) goto out;
+    if (rc != PAWL_OK) /* the next one may do better */
+      pawl_log_error(&e->log, PAWL_ERROR, "an event cannot be assigned", err);
   }
+  rc = PAWL_OK;
 out:
   pawl_buf_deinit(&keep);
   return rc;
 }
 
-/* The first that is under way, whoever has assigned it. */
+/* The first that is under way, whoever has assigned it, by whichever clock. */
 static pawl_code look_ahead(pawl_engine *e, int shard, pawl_error *err) {
   const int64_t now = pawl_engine_now(e);
   pawl_rows rows;
@@ -236,16 +326,26 @@ static pawl_code look_ahead(pawl_engine *e, int shard, pawl_error *err) {
   assert(rows.nrows == 1); /* min */
   const int64_t at = pawl_read_event_assigned_first(&rows, 0).assigned_at;
   if (!at) return PAWL_OK;
-  look_at(&e->assigned, (at + AGAIN_US > now ? at : now) + AGAIN_US);
+  const int is_recent = at <= now && at + AGAIN_US > now;
+  look_at(&e->assigned, (is_recent ? at : now) + AGAIN_US);
   e->assigned.others = 1;
   return PAWL_OK;
 }
 
-pawl_code pawl_assign_again(pawl_engine *e, pawl_error *err) {
-  int left = MANY;
+void pawl_assign_look(pawl_engine *e) {
+  look_at(&e->assigned, pawl_engine_now(e));
+}
+
+pawl_code pawl_assign_again(pawl_engine *e, int max, int *did,
+                            pawl_error *err) {
+  int left = max;
 
   forget_all(&e->assigned);
-  for (int s = 0; s < e->nshards; s++) MUST(again_in(e, s, &left, err));
+  MUST(go_on(e, &left, err));
+  for (int s = 0; left > 0 && s < e->nshards; s++)
+    MUST(again_in(e, s, &left, err));
   for (int s = 0; s < e->nshards; s++) MUST(look_ahead(e, s, err));
+  if (left < 1) pawl_assign_look(e);
+  *did = max - left;
   return PAWL_OK;
 }

@@ -31,8 +31,14 @@
  * after an error, it may go to two. */
 pawl_code pawl_assign(pawl_engine *e, pawl_event *v, pawl_error *err);
 
-/* Those that were assigned AGAIN ago, in every shard. */
-pawl_code pawl_assign_again(pawl_engine *e, pawl_error *err);
+/* Those that were assigned AGAIN ago, in every shard: looks at and tells up to
+ * `max`; the next call goes on. *did: how many. */
+enum { PAWL_ASSIGN_MOST = 128 };
+pawl_code pawl_assign_again(pawl_engine *e, int max, int *did,
+                            pawl_error *err);
+
+/* Somebody may have left some behind: it is to be called now. */
+void pawl_assign_look(pawl_engine *e);
 
 /* Somebody here has taken the event source ':' id. */
 void pawl_assign_taken(pawl_engine *e, pawl_str name);

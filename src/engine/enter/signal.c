@@ -703,7 +703,7 @@ pawl_code pawl_signal_tidy(pawl_engine *e, int shard, int max, int *did,
   pawl_rows rows;
 
   MUST(post_all_left(e, shard, max, did, err));
-  if (!shard) MUST(pawl_assign_again(e, err));
+  if (!shard) pawl_assign_look(e);
   MUST(PAWL_WRITE(e->store, event_prune, &rows, err, .shard = shard,
                   .now = pawl_store_now(e->store), .max = max));
   if (*did < rows.changed) *did = (int)rows.changed;

@@ -165,6 +165,18 @@ static pawl_code tidy_some(pawl_engine *e, pawl_error *err) {
   return pawl_quota_tidy(e, err);
 }
 
+/* As many events as there is time for are told to others, too. */
+static pawl_code assign_some(pawl_engine *e, pawl_error *err) {
+  const int max = pawl_chore_rows(e, &e->assigning, PAWL_ASSIGN_MOST);
+  const int64_t began = pawl_clock_mono();
+  int did = 0;
+
+  if (!max) return PAWL_OK;
+  MUST(pawl_assign_again(e, max, &did, err));
+  (void)pawl_chore_took(e, &e->assigning.cost, did, began);
+  return PAWL_OK;
+}
+
 /* The first look for neighbours comes with the first tick: whoever is started
  * again after a crash frees what that left behind. Their times are kept by a
  * clock that only goes up. */
@@ -186,9 +198,9 @@ pawl_code pawl_executor_housekeep(pawl_engine *e, pawl_error *err) {
     MUST(recover_neighbours(e, &put_off, err));
     if (!put_off) e->recover_mono_us = mono + RECOVER_EVERY_US;
   }
-  if (pawl_engine_now(e) >= pawl_assign_next(e))
-    MUST(pawl_assign_again(e, err));
-  return mono >= e->tidy_mono_us ? tidy_some(e, err) : PAWL_OK;
+  if (mono >= e->tidy_mono_us) MUST(tidy_some(e, err));
+  return pawl_engine_now(e) >= pawl_assign_next(e) ? assign_some(e, err)
+                                                   : PAWL_OK;
 }
 
 pawl_code pawl_executor_stop(pawl_engine *e, pawl_error *err) {

@@ -393,6 +393,16 @@ static pawl_ear which_ear(const pawl_token *t, const pawl_node *node,
   return ear;
 }
 
+/* What waits for one of its own is assigned those until then. */
+void pawl_wait_moved(pawl_decision *d, int k) {
+  const pawl_token *t = pawl_tok(d, k);
+  const pawl_node *node =
+      t->state == PAWL_TOKEN_WAITING ? pawl_tok_node(d, k) : NULL;
+
+  if (node && is_alone(node) && pawl_detail_has(t, pawl_ear_key(PAWL_EAR_OWN)))
+    pawl_listen_free(d, k, node);
+}
+
 /* K7: it is dealt with. It was assigned to one of them, whichever has taken
  * it. */
 static void free_others(pawl_decision *d, const pawl_letter *l) {
