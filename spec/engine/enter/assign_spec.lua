@@ -379,6 +379,45 @@ kit.describe("whom an event is assigned to", function(backend)
     end
   end)
 
+  it("leaves nobody behind whose store fails him", function()
+    local flow = pawl.workflow { code = "t.one" }
+    flow:fork("f", { next = { "a", "b" } })
+    flow:wait("a", { event = "job", key = "queue", next = "j" })
+    flow:wait("b", { event = "job", key = "queue", take = "one", into = "b",
+      next = "j" })
+    flow:join "j"
+    flow:finish("z", { output = function(ctx) return ctx.vars.b end })
+    local ids = begun(1, flow)
+    job(1)
+    local allow = kit.refuse(backend, url, "event", "update")
+    assert(engine:tick(0))
+    allow()
+    assert(engine:run())
+    assert.equal(0, free(false))
+    -- it is another one's by now, if anybody waits for it
+    job(2)
+    kit.pass(engine, clock, 2)
+    assert.equal(1, #got(ids))
+  end)
+
+  it("is known apart from another tenant's of that name", function()
+    engine, clock, url = backend.fresh()
+    assert(engine:load(waiting()))
+    for _, tenant in ipairs { "a", "b" } do
+      local id = assert(engine:start("t.one", { queue = "q" },
+        { tenant = tenant }))
+      assert(engine:run())
+      assert.equal(1, assert(engine:signal { name = "job", key = "q",
+        id = "same", tenant = tenant }))
+      if tenant == "a" then
+        kit.claim(kit.store(url, clock), id) -- by somebody who is slow
+      end
+    end
+    assert(engine:run())
+    assert.equal(1, free(false))
+    assert.equal(clock:now() + 2, engine:next_due())
+  end)
+
   it("finds who waits for its pattern, too", function()
     local ids = begun(2, waiting { event = "job.*" })
     assert(engine:signal { name = "job.new", key = "q", data = 5 })

@@ -137,7 +137,7 @@ typedef enum pawl_paced {
 typedef struct pawl_assigned {
   int64_t again_us; /* when they are looked at, by the engine's clock; 0: there
                        are none */
-  pawl_buf names;   /* of `n` of them: source ':' id, each with a zero */
+  pawl_buf names;   /* of `n` of them: tenant, and source ':' id */
   int n, others;    /* others: there are more */
   /* one that is being assigned again, over more than one tick */
   pawl_buf rest; /* its tenant, source and id, each with a zero; or empty */

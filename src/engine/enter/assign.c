@@ -121,6 +121,19 @@ static pawl_code note(pawl_engine *e, const pawl_event *v, noted what,
                     .anew = what == ANEW, .now = pawl_store_now(e->store));
 }
 
+/* ---- texts one behind the other, each with a zero ---- */
+
+static void add_text(pawl_buf *b, pawl_str text) {
+  pawl_buf_adds(b, text);
+  pawl_buf_addc(b, 0);
+}
+
+static pawl_str next_text(const pawl_buf *b, size_t *at) {
+  const pawl_str text = pawl_strz(b->at + *at);
+  *at += text.len + 1;
+  return text;
+}
+
 /* ---- which are under way ---- */
 
 static void look_at(pawl_assigned *a, int64_t us) {
@@ -133,8 +146,8 @@ static void remember(pawl_engine *e, const pawl_event *v) {
 
   look_at(a, pawl_engine_now(e) + AGAIN_US);
   if (a->n < KNOWN) {
-    pawl_buf_adds(&a->names, pawl_buf_str(&v->global));
-    pawl_buf_addc(&a->names, 0);
+    add_text(&a->names, pawl_buf_str(&v->tenant));
+    add_text(&a->names, pawl_buf_str(&v->global));
   }
   if (a->n == KNOWN || a->names.failed) {
     a->names.len = len;
@@ -151,17 +164,23 @@ static void forget_all(pawl_assigned *a) {
   a->n = a->others = 0;
 }
 
-void pawl_assign_taken(pawl_engine *e, pawl_str name) {
-  pawl_assigned *a = &e->assigned;
-  size_t at = 0;
+static void cut_out(pawl_buf *b, size_t from, size_t upto) {
+  memmove(b->at + from, b->at + upto, b->len - upto);
+  b->len -= upto - from;
+}
 
-  while (at < a->names.len && strcmp(a->names.at + at, name.at) != 0)
-    at += strlen(a->names.at + at) + 1;
-  if (at == a->names.len) return;
-  memmove(a->names.at + at, a->names.at + at + name.len + 1,
-          a->names.len - at - name.len - 1);
-  a->names.len -= name.len + 1;
-  if (!--a->n && !a->others) forget_all(a);
+void pawl_assign_taken(pawl_engine *e, pawl_str tenant, pawl_str name) {
+  pawl_assigned *a = &e->assigned;
+
+  for (size_t at = 0; at < a->names.len;) {
+    const size_t from = at;
+    const pawl_str whose = next_text(&a->names, &at);
+    const pawl_str known = next_text(&a->names, &at);
+    if (!pawl_str_eq(whose, tenant) || !pawl_str_eq(known, name)) continue;
+    cut_out(&a->names, from, at);
+    if (!--a->n && !a->others) forget_all(a);
+    return;
+  }
 }
 
 int64_t pawl_assign_next(const pawl_engine *e) {
@@ -215,11 +234,6 @@ pawl_code pawl_assign(pawl_engine *e, pawl_event *v, pawl_error *err) {
 
 /* ---- again ---- */
 
-static void add_text(pawl_buf *b, pawl_str text) {
-  pawl_buf_adds(b, text);
-  pawl_buf_addc(b, 0);
-}
-
 /* The rest of it comes with the next tick. Where that cannot be kept, with the
  * next time. */
 static void keep_rest(pawl_engine *e, const pawl_event_place *place,
@@ -264,12 +278,6 @@ out:
   return rc;
 }
 
-static pawl_str next_text(const pawl_buf *b, size_t *at) {
-  const pawl_str text = pawl_strz(b->at + *at);
-  *at += text.len + 1;
-  return text;
-}
-
 /* With one of which only some were told, though it may have a taker by now. */
 static pawl_code go_on(pawl_engine *e, int *left, pawl_error *err) {
   const pawl_assigned *a = &e->assigned;
@@ -302,7 +310,8 @@ static pawl_code again_in(pawl_engine *e, int shard, int *left,
                 .age_us = AGAIN_US, .now = pawl_store_now(e->store),
                 .max = PAGE));
   TRY(PAWL_KEEP(event_assigned, &rows, &keep, err));
-  for (int i = 0, n = rows.nrows; i<n && * left> 0; i++) {
+  for (int i = 0, n = rows.nrows; i < n; i++) {
+    if (*left < 1) break;
     const pawl_event_assigned_row *row = &PAWL_KEPT(event_assigned, &keep)[i];
     const pawl_event_place place = {shard, row->tenant, row->source, row->id};
     telling t = {.most = MANY, .tries = MANY};

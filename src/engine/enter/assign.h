@@ -40,8 +40,8 @@ pawl_code pawl_assign_again(pawl_engine *e, int max, int *did,
 /* Somebody may have left some behind: it is to be called now. */
 void pawl_assign_look(pawl_engine *e);
 
-/* Somebody here has taken the event source ':' id. */
-void pawl_assign_taken(pawl_engine *e, pawl_str name);
+/* Somebody here has taken that tenant's event source ':' id. */
+void pawl_assign_taken(pawl_engine *e, pawl_str tenant, pawl_str name);
 
 /* By e's clock, when it is to be called next; PAWL_NEVER: nothing is under
  * way that this process has assigned. */

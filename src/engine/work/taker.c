@@ -17,6 +17,7 @@ pawl_code pawl_taker_claim(void *ud, pawl_decision *d, const pawl_letter *l,
                         .source = pawl_buf_str(&l->source), .id = id,
                         .taker = &d->id, .now = pawl_store_now(e->store)));
   *taken = rows.changed > 0; /* K5 */
-  if (*taken) pawl_assign_taken(e, pawl_buf_str(&l->event_id));
+  if (*taken)
+    pawl_assign_taken(e, pawl_buf_str(&h->tenant), pawl_buf_str(&l->event_id));
   return PAWL_OK;
 }

@@ -444,7 +444,7 @@ int pawl_event_give(pawl_decision *d, pawl_letter *l) {
   /* whom nobody has taken, and somebody refused, is done with */
   if (!received && why.len) pawl_event_tell(d, l, "error", pawl_buf_str(&why));
   received |= why.len > 0 || is_gone;
-  if (is_gone && !pawl_is_over(d)) free_others(d, l);
+  if (received && !pawl_is_over(d)) free_others(d, l);
   if (event.failed || why.failed) d->plan.failed = 1;
   pawl_buf_deinit(&event);
   pawl_buf_deinit(&why);
