@@ -273,6 +273,7 @@ static pawl_code assign_more(pawl_engine *e, const pawl_event_place *place,
   if (v.reached) e->look_mono_us = 0;
 out:
   *left -= *left == had; /* to look at it was something */
+  t->v = NULL;
   pawl_event_deinit(&v);
   pawl_buf_deinit(&keep);
   return rc;
