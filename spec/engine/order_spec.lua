@@ -879,3 +879,34 @@ kit.describe("what is outside of all forks, seen late,", function(backend)
       { 3, "go" }, { 9, "rest" } })
   end)
 end)
+
+kit.describe("a lane that an escalation begins", function(backend)
+  it("is as early as what led there, whenever that is seen", function()
+    for _, is_late in ipairs { false, true } do
+      local engine, clock = backend.fresh()
+      local flow = pawl.workflow { code = "t.raise" }
+      flow:fork("f", { next = { "e", "g" }, on_event = { event = "low",
+        interrupt = false, run = function(ctx) ctx.vars.low = true end } })
+      flow:wait("e", { event = "e", next = "tell" })
+      flow:escalate("tell", { event = "low", next = "j" })
+      flow:wait("g", { event = "g", next = "look" })
+      flow:step("look", { next = "j", run = function(ctx)
+        ctx.vars.saw = ctx.vars.low or false
+      end })
+      flow:join "j"
+      flow:finish("z", { output = function(ctx) return ctx.vars.saw end })
+      assert(engine:load(flow))
+      local id = assert(engine:start "t.raise")
+      assert(engine:run())
+      for _, event in ipairs { "e", "g" } do
+        clock:advance "1h"
+        assert(engine:signal { name = event, instance = id })
+        if not is_late then assert(engine:run()) end
+      end
+      clock:advance "1h"
+      assert(engine:run())
+      assert.is_true(assert(engine:get(id)).output)
+      backend.cleanup()
+    end
+  end)
+end)

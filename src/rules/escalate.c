@@ -15,6 +15,7 @@
 
 #include "../value/json.h"
 #include "machine.h"
+#include "order.h"
 #include "stored.h"
 
 /* ---- what is around it ---- */
@@ -123,6 +124,14 @@ static void end_letter(pawl_decision *d, pawl_letter *l) {
 
 /* ---- said here ---- */
 
+/* When what led the token to it happened: so what it leads to is in order. */
+static int64_t said_at(pawl_decision *d, int32_t token) {
+  const pawl_token *t = pawl_tokens_find(&d->plan.state.tokens, token);
+  const int64_t at_us = t ? pawl_order_place(t) : 0;
+
+  return at_us ? at_us : pawl_decision_now(d);
+}
+
 /* Its row says who has it. One that ends its instance on the way leaves the
  * others to nobody. */
 static void escalate(pawl_decision *d, int32_t token, const around *a,
@@ -130,7 +139,7 @@ static void escalate(pawl_decision *d, int32_t token, const around *a,
   pawl_letter l;
   char parent[37];
 
-  begin_letter(d, &l, said, pawl_decision_now(d));
+  begin_letter(d, &l, said, said_at(d, token));
   pawl_buf_addz(&l.source, d->id_text);
   pawl_buf_addf(&l.event_id, "%s:escalated:%" PRId64, d->id_text,
                 d->seq + row + 1);
