@@ -633,6 +633,21 @@ kit.describe("a deadline that a function says", function(backend)
     assert.equal(4, asked)
   end)
 
+  it("that had passed when it was said counts from then", function()
+    local fails = true
+    local engine, clock, id = begun(nil, nil, lasting(function()
+      asked = asked + 1
+      if fails then error { code = "unknown" } end
+      return "1h"
+    end))
+    kit.pass(engine, clock, 3 * 3600)
+    assert.failed(engine, id)
+    fails = false
+    assert(engine:retry(id))
+    assert(engine:run())
+    assert.equal("2026-01-01T04:00:00.000000Z", get(engine, id).deadline)
+  end)
+
   it("that fails goes on without, where that is caught", function()
     local flow = pawl.workflow { code = "t.late",
       deadline = function() asked = asked + 1 error { code = "unknown" } end }

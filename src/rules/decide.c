@@ -237,8 +237,11 @@ static int is_dated(pawl_decision *d, int k) {
     return 0;
   }
   s->lasts = d->result->has_lasts ? d->result->lasts_us : PAWL_LASTS_FOR_EVER;
-  if (d->result->has_lasts)
-    s->deadline_us = pawl_time_after(s->started_us, s->lasts);
+  if (!d->result->has_lasts) return 1;
+  s->deadline_us = pawl_time_after(s->started_us, s->lasts);
+  /* nobody could keep one that had passed when it was said */
+  if (s->deadline_us <= pawl_decision_now(d))
+    s->deadline_us = pawl_time_after(pawl_decision_now(d), s->lasts);
   return 1;
 }
 
