@@ -78,6 +78,7 @@ local MEANT = {
   { "agenda_aside", "left", "the same" },
   { "workflow_list", "left", "the same" },
   { "list_%a+", "suspension_pkey by .*left", "the same" },
+  { "subscription_free", "suspension_pkey by .*left", "the same" },
   { "workflow_show", "left", "the same" },
   { "agenda_claim", "agenda_ready by .*version = ",
     "the first of each version" },

@@ -56,14 +56,17 @@ update pawl.event
    and taker is null;
 
 -- name: event_assigned
--- args: @shard smallint, @age_us bigint, @now time?, @max integer
+-- args: @shard smallint, @age_us bigint, @most_us bigint, @now time?,
+--       @max integer
 -- rows: tenant text, source text, id text
 -- Those that nobody has taken for so long, and then for as long as it has been
--- assigned to some: who has them may be behind with its work.
+-- assigned to some, or that at the most: who has them may be behind with its
+-- work.
 select tenant, source, id from pawl.event
  where shard = @shard and assigned_at <= {{from_now -@age_us}}
    and assigned_at is not null
-   and {{now}} - assigned_at >= assigned_at - assigned_from
+   and (assigned_at <= {{from_now -@most_us}}
+        or {{now}} - assigned_at >= assigned_at - assigned_from)
  order by assigned_at limit @max;
 
 -- name: event_assigned_first

@@ -425,11 +425,13 @@ exists (select 1 from (
          where y.away is not null)
 
 -- fragment: stands_still
--- Was the instance of the row {{1}} carried to another store, or suspended?
+-- Was the instance of the row {{1}} carried to another store, or suspended, by
+-- itself or with its workflow?
 exists (select 1 from (
-          select away, status from pawl.instance
+          select away, status, workflow from pawl.instance
            where shard = {{1}}.shard and id = {{1}}.instance offset 0) y
-         where y.away is not null or y.status = 'suspended')
+         where y.away is not null or y.status = 'suspended'
+            or {{suspended y.workflow}})
 
 -- fragment: task_pages
 -- Of each shard and status a page of those where {{1}}, from either end.

@@ -139,6 +139,7 @@ typedef struct pawl_assigned {
                        are none */
   pawl_buf names;   /* of `n` of them: tenant, and source ':' id */
   int n, others;    /* others: there are more */
+  int look;         /* at what others have left, when there is time for it */
   /* one that is being assigned again, over more than one tick */
   pawl_buf rest; /* its tenant, source and id, each with a zero; or empty */
   int shard, tries;

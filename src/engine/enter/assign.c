@@ -11,6 +11,7 @@
 #define KNOWN 16 /* by their names */
 #define PAGE 32  /* events of a shard at once */
 #define AGAIN_US (2 * PAWL_SECOND)
+#define SELDOM_US (16 * PAWL_SECOND) /* no interval is longer */
 
 /* ---- who is free ---- */
 
@@ -161,7 +162,7 @@ static void remember(pawl_engine *e, const pawl_event *v) {
 static void forget_all(pawl_assigned *a) {
   pawl_buf_clear(&a->names);
   a->again_us = 0;
-  a->n = a->others = 0;
+  a->n = a->others = a->look = 0;
 }
 
 static void cut_out(pawl_buf *b, size_t from, size_t upto) {
@@ -308,8 +309,8 @@ static pawl_code again_in(pawl_engine *e, int shard, int *left,
   pawl_code rc = PAWL_OK;
 
   TRY(PAWL_READ(e->store, event_assigned, &rows, err, .shard = shard,
-                .age_us = AGAIN_US, .now = pawl_store_now(e->store),
-                .max = PAGE));
+                .age_us = AGAIN_US, .most_us = SELDOM_US,
+                .now = pawl_store_now(e->store), .max = PAGE));
   TRY(PAWL_KEEP(event_assigned, &rows, &keep, err));
   for (int i = 0, n = rows.nrows; i < n; i++) {
     if (*left < 1) break;
@@ -343,7 +344,11 @@ static pawl_code look_ahead(pawl_engine *e, int shard, pawl_error *err) {
 }
 
 void pawl_assign_look(pawl_engine *e) {
-  look_at(&e->assigned, pawl_engine_now(e));
+  e->assigned.look = 1;
+}
+
+int pawl_assign_is_due(pawl_engine *e) {
+  return e->assigned.look || pawl_engine_now(e) >= pawl_assign_next(e);
 }
 
 pawl_code pawl_assign_again(pawl_engine *e, int max, int *did,
@@ -355,7 +360,7 @@ pawl_code pawl_assign_again(pawl_engine *e, int max, int *did,
   for (int s = 0; left > 0 && s < e->nshards; s++)
     MUST(again_in(e, s, &left, err));
   for (int s = 0; s < e->nshards; s++) MUST(look_ahead(e, s, err));
-  if (left < 1) pawl_assign_look(e);
+  if (left < 1) look_at(&e->assigned, pawl_engine_now(e));
   *did = max - left;
   return PAWL_OK;
 }

@@ -15,7 +15,8 @@
  *
  * Whoever it was assigned to may time out, be cancelled or suspended before it
  * decides, or have no worker. So an event that is assigned says since when,
- * until it has a taker, and after AGAIN, and then at intervals that double, it
+ * until it has a taker, and after AGAIN, and then at intervals that double, up
+ * to SELDOM, it
  * is assigned to more of those that are free: by the process that has done so last, at its next tick at that
  * time, or by whoever does the housekeeping. What went to several has one
  * taker (K5).
@@ -37,8 +38,11 @@ enum { PAWL_ASSIGN_MOST = 128 };
 pawl_code pawl_assign_again(pawl_engine *e, int max, int *did,
                             pawl_error *err);
 
-/* Somebody may have left some behind: it is to be called now. */
+/* Somebody may have left some behind: it is to be called when there is time for
+ * that, which nobody need wake for. */
 void pawl_assign_look(pawl_engine *e);
+/* Is it to be called? */
+int pawl_assign_is_due(pawl_engine *e);
 
 /* Somebody here has taken that tenant's event source ':' id. */
 void pawl_assign_taken(pawl_engine *e, pawl_str tenant, pawl_str name);

@@ -199,8 +199,7 @@ pawl_code pawl_executor_housekeep(pawl_engine *e, pawl_error *err) {
     if (!put_off) e->recover_mono_us = mono + RECOVER_EVERY_US;
   }
   if (mono >= e->tidy_mono_us) MUST(tidy_some(e, err));
-  return pawl_engine_now(e) >= pawl_assign_next(e) ? assign_some(e, err)
-                                                   : PAWL_OK;
+  return pawl_assign_is_due(e) ? assign_some(e, err) : PAWL_OK;
 }
 
 pawl_code pawl_executor_stop(pawl_engine *e, pawl_error *err) {
