@@ -1078,6 +1078,7 @@ static int lacks_crossing(const pawl_decision *d, const pawl_letter *l) {
 
 void pawl_letters_take(pawl_decision *d) {
   assert(!d->plan.nrecords && !d->plan.neffects); /* they come first */
+  d->plan.is_called_off = pawl_letters_cancel(d) != NULL;
   for (int i = 0; i < d->nletters; i++) {
     if (!d->plan.holds && lacks_crossing(d, &d->letters[i])) {
       d->plan.leaves = 1;

@@ -152,9 +152,10 @@ typedef struct pawl_plan {
   int waits;       /* a handler that has begun in it does */
   int leaves;      /* letters, to who may run nodes */
   int holds;       /* a letter or a time, until others have gone first (O9) */
-  int heard;       /* all letters that are loaded were offered to what stands
+  int is_called_off; /* somebody has it cancelled, by a letter at hand */
+  int heard;         /* all letters that are loaded were offered to what stands
                       there (N7) */
-  int rests;       /* nothing of it is to run now */
+  int rests;         /* nothing of it is to run now */
   int32_t raced;   /* the one that came to a join which is to be settled before
                       anything else (O1); 0: none, or that is; -1: several */
   int revives;     /* an instance that had ended goes on */

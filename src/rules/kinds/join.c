@@ -471,11 +471,16 @@ static int64_t led_here(const pawl_decision *d, const pawl_token *t) {
   return seq;
 }
 
-/* Does coming to this join decide who is first, at it or further out? Among few
- * it is settled at once in any case: what is behind it may change variables, or
- * wait for the event that comes next. */
+/* What is behind it may change variables, or wait for the event that comes
+ * next. Nothing is begun any more where somebody has it cancelled. */
+static int is_settled_soon(const pawl_decision *d) {
+  return d->plan.state.tokens.n <= PAWL_ORDER_TOKENS && !d->plan.is_called_off;
+}
+
+/* Does coming to this join decide who is first, at it or further out; or is it
+ * settled at once in any case? */
 static int is_in_race(const pawl_decision *d, const pawl_node *node) {
-  if (node->expect || d->plan.state.tokens.n <= PAWL_ORDER_TOKENS) return 1;
+  if (node->expect || is_settled_soon(d)) return 1;
   for (int i = 0; i < d->def->nnodes && node->join_depth; i++)
     if (d->def->nodes[i].kind == PAWL_KIND_JOIN && d->def->nodes[i].expect)
       return 1;
