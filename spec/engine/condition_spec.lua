@@ -369,7 +369,7 @@ kit.describe("a wait for a condition", function(backend)
       { what = "timeout", at = token.waiting_for["until"], to = "late" } },
       token.would_move)
     assert.same({ { kind = "editor" } }, token.may)
-    assert.matches('waits until its `condition` holds and goes to "z", which '
+    assert.matches('waits until its `condition` holds and goes to "z"; that '
       .. "is looked at whenever variables change. At ",
       table.concat(explain.sentences(
         assert(engine:explain(id))), "\n"), 1, true)

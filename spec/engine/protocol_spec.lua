@@ -273,7 +273,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         cancellation = { probe.null }, suspended_at = { probe.null },
         deletion = { probe.null }, deleted_at = { probe.null },
         purge_at = { probe.null }, away = { probe.null },
-        deadline_at = { now }, output = { probe.null } },
+        deadline_at = { now }, lasts = { 0 }, output = { probe.null } },
       token_put = { no = { 2 }, node = { "a" }, state = { "active" },
         visit = { 1 }, previous_node = { probe.null }, parent = { 1 },
         scope = { "1" }, fork = { "f" }, branch = { "b" },
