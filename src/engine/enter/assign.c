@@ -122,19 +122,6 @@ static pawl_code note(pawl_engine *e, const pawl_event *v, noted what,
                     .anew = what == ANEW, .now = pawl_store_now(e->store));
 }
 
-/* ---- texts one behind the other, each with a zero ---- */
-
-static void add_text(pawl_buf *b, pawl_str text) {
-  pawl_buf_adds(b, text);
-  pawl_buf_addc(b, 0);
-}
-
-static pawl_str next_text(const pawl_buf *b, size_t *at) {
-  const pawl_str text = pawl_strz(b->at + *at);
-  *at += text.len + 1;
-  return text;
-}
-
 /* ---- which are under way ---- */
 
 static void look_at(pawl_assigned *a, int64_t us) {
@@ -147,8 +134,8 @@ static void remember(pawl_engine *e, const pawl_event *v) {
 
   look_at(a, pawl_engine_now(e) + AGAIN_US);
   if (a->n < KNOWN) {
-    add_text(&a->names, pawl_buf_str(&v->tenant));
-    add_text(&a->names, pawl_buf_str(&v->global));
+    pawl_event_add_text(&a->names, pawl_buf_str(&v->tenant));
+    pawl_event_add_text(&a->names, pawl_buf_str(&v->global));
   }
   if (a->n == KNOWN || a->names.failed) {
     a->names.len = len;
@@ -175,8 +162,8 @@ void pawl_assign_taken(pawl_engine *e, pawl_str tenant, pawl_str name) {
 
   for (size_t at = 0; at < a->names.len;) {
     const size_t from = at;
-    const pawl_str whose = next_text(&a->names, &at);
-    const pawl_str known = next_text(&a->names, &at);
+    const pawl_str whose = pawl_event_next_text(&a->names, &at);
+    const pawl_str known = pawl_event_next_text(&a->names, &at);
     if (!pawl_str_eq(whose, tenant) || !pawl_str_eq(known, name)) continue;
     cut_out(&a->names, from, at);
     if (!--a->n && !a->others) forget_all(a);
@@ -243,9 +230,7 @@ static void keep_rest(pawl_engine *e, const pawl_event_place *place,
 
   pawl_buf_clear(&a->rest);
   if (!t->tries) return;
-  add_text(&a->rest, place->tenant);
-  add_text(&a->rest, place->source);
-  add_text(&a->rest, place->id);
+  pawl_event_add_place(&a->rest, place);
   if (a->rest.failed) pawl_buf_clear(&a->rest);
   a->shard = place->shard;
   a->tries = t->tries;
@@ -294,9 +279,7 @@ static pawl_code go_on(pawl_engine *e, int *left, pawl_error *err) {
 
   if (!a->rest.len) return PAWL_OK;
   pawl_buf_swap(&rest, &e->assigned.rest);
-  place.tenant = next_text(&rest, &at);
-  place.source = next_text(&rest, &at);
-  place.id = next_text(&rest, &at);
+  pawl_event_next_place(&rest, &at, &place);
   rc = assign_more(e, &place, &t, left, err);
   pawl_buf_deinit(&rest);
   return rc;
@@ -348,7 +331,10 @@ void pawl_assign_look(pawl_engine *e) {
 }
 
 int pawl_assign_is_due(pawl_engine *e) {
-  return e->assigned.look || pawl_engine_now(e) >= pawl_assign_next(e);
+  const pawl_assigned *a = &e->assigned;
+
+  /* an idle tick need not ask for the time */
+  return a->look || (a->again_us && pawl_engine_now(e) >= a->again_us);
 }
 
 pawl_code pawl_assign_again(pawl_engine *e, int max, int *did,

@@ -15,11 +15,10 @@
  *
  * Whoever it was assigned to may time out, be cancelled or suspended before it
  * decides, or have no worker. So an event that is assigned says since when,
- * until it has a taker, and after AGAIN, and then at intervals that double, up
- * to SELDOM, it
- * is assigned to more of those that are free: by the process that has done so last, at its next tick at that
- * time, or by whoever does the housekeeping. What went to several has one
- * taker (K5).
+ * until it has a taker; and after AGAIN, and then at intervals that double, up
+ * to SELDOM, it is assigned to more of those that are free: by the process that
+ * has done so last, at its next tick at that time, or by whoever does the
+ * housekeeping. What went to several has one taker (K5).
  *
  * Layer    engine/enter, for signal.c and work. */
 #ifndef PAWL_ENGINE_ENTER_ASSIGN_H

@@ -62,6 +62,33 @@ pawl_code pawl_event_complete(pawl_event *v, pawl_error *err) {
   return pawl_buf_check(&v->global, err);
 }
 
+/* ---- texts one behind the other, each with a zero ---- */
+
+void pawl_event_add_text(pawl_buf *list, pawl_str text) {
+  pawl_buf_adds(list, text);
+  pawl_buf_addc(list, 0);
+}
+
+pawl_str pawl_event_next_text(const pawl_buf *list, size_t *at) {
+  const pawl_str text = pawl_strz(list->at + *at);
+
+  *at += text.len + 1;
+  return text;
+}
+
+void pawl_event_add_place(pawl_buf *list, const pawl_event_place *place) {
+  pawl_event_add_text(list, place->tenant);
+  pawl_event_add_text(list, place->source);
+  pawl_event_add_text(list, place->id);
+}
+
+void pawl_event_next_place(const pawl_buf *list, size_t *at,
+                           pawl_event_place *place) {
+  place->tenant = pawl_event_next_text(list, at);
+  place->source = pawl_event_next_text(list, at);
+  place->id = pawl_event_next_text(list, at);
+}
+
 /* ---- its row ---- */
 
 void pawl_event_times(pawl_event *v, const pawl_event_get_row *row) {

@@ -48,6 +48,14 @@ typedef struct pawl_event_place {
   pawl_str tenant, source, id;
 } pawl_event_place;
 
+/* Lists of texts, and of places: a buffer, and where the next one begins. A
+ * place's shard is not in it. */
+void pawl_event_add_text(pawl_buf *list, pawl_str text);
+pawl_str pawl_event_next_text(const pawl_buf *list, size_t *at);
+void pawl_event_add_place(pawl_buf *list, const pawl_event_place *place);
+void pawl_event_next_place(const pawl_buf *list, size_t *at,
+                           pawl_event_place *place);
+
 /* *there 0: it was forgotten. *posted: as it says. `keep` has what the event's
  * data borrows. */
 pawl_code pawl_event_load(pawl_engine *e, const pawl_event_place *place,

@@ -392,15 +392,12 @@ out:
 
 static pawl_code post_later(pawl_engine *e, const pawl_event *v,
                             pawl_error *err) {
-  pawl_buf *b = &e->after_held.events;
+  const pawl_event_place place = {.tenant = pawl_buf_str(&v->tenant),
+                                  .source = pawl_buf_str(&v->source),
+                                  .id = pawl_buf_str(&v->id)};
 
-  pawl_buf_adds(b, pawl_buf_str(&v->tenant));
-  pawl_buf_addc(b, 0);
-  pawl_buf_adds(b, pawl_buf_str(&v->source));
-  pawl_buf_addc(b, 0);
-  pawl_buf_adds(b, pawl_buf_str(&v->id));
-  pawl_buf_addc(b, 0);
-  return pawl_buf_check(b, err);
+  pawl_event_add_place(&e->after_held.events, &place);
+  return pawl_buf_check(&e->after_held.events, err);
 }
 
 /* Once its row is there the event is accepted: what then keeps it from being
@@ -627,17 +624,15 @@ out:
 
 /* ---- what was left behind ---- */
 
-static pawl_code post_left(pawl_engine *e, int shard,
-                           const pawl_event_unposted_row *left,
+static pawl_code post_left(pawl_engine *e, const pawl_event_place *left,
                            pawl_error *err) {
-  const pawl_event_place place = {shard, left->tenant, left->source, left->id};
   pawl_event v;
   pawl_buf keep = {.alloc = &e->alloc};
   int there, posted;
   pawl_code rc = PAWL_OK;
 
   pawl_event_init(&v, &e->alloc);
-  TRY(pawl_event_load(e, &place, &v, &keep, &there, &posted, err));
+  TRY(pawl_event_load(e, left, &v, &keep, &there, &posted, err));
   /* or somebody has posted or forgotten it meanwhile */
   if (there && !posted) TRY(post(e, &v, err));
   if (v.reached) e->look_mono_us = 0;
@@ -647,23 +642,16 @@ out:
   return rc;
 }
 
-static pawl_str next_text(const pawl_buf *b, size_t *at) {
-  pawl_str text = pawl_strz(b->at + *at);
-  *at += text.len + 1;
-  return text;
-}
-
 /* Those of a level that was rolled back are not there. */
 void pawl_signal_post_held(pawl_engine *e) {
   const pawl_buf *b = &e->after_held.events;
-  pawl_event_unposted_row one;
+  pawl_event_place one;
   pawl_error err;
 
   for (size_t at = 0; at < b->len;) {
-    one.tenant = next_text(b, &at);
-    one.source = next_text(b, &at);
-    one.id = next_text(b, &at);
-    if (post_left(e, pawl_event_shard(e, one.id), &one, &err) != PAWL_OK)
+    pawl_event_next_place(b, &at, &one);
+    one.shard = pawl_event_shard(e, one.id);
+    if (post_left(e, &one, &err) != PAWL_OK)
       pawl_log_error(&e->log, PAWL_WARN,
                      "an event is stored and will be posted later", &err);
   }
@@ -685,7 +673,9 @@ static pawl_code post_all_left(pawl_engine *e, int shard, int max, int *did,
                 .max = most));
   TRY(PAWL_KEEP(event_unposted, &rows, &keep, err));
   for (int i = 0, all = rows.nrows; i < all; i++) {
-    rc = post_left(e, shard, &PAWL_KEPT(event_unposted, &keep)[i], err);
+    const pawl_event_unposted_row *row = &PAWL_KEPT(event_unposted, &keep)[i];
+    const pawl_event_place place = {shard, row->tenant, row->source, row->id};
+    rc = post_left(e, &place, err);
     if (rc == PAWL_UNREACHABLE) goto out;
     if (rc != PAWL_OK) /* the next one may do better */
       pawl_log_error(&e->log, PAWL_ERROR, "an event cannot be posted", err);
