@@ -163,6 +163,19 @@ while [ ! -e began ]; do sleep 0.02; done
     end
   end)
 
+  it("is ended by a second signal where nobody reads of the first", function()
+    begin(SLOW, "t.slow")
+    local _, out = process.run({ "sh", "-c", [[
+mkfifo err; exec 3<>err
+dd if=/dev/zero of=err bs=4096 count=99 oflag=nonblock 2>/dev/null
+$PAWL worker flow.lua 2>err & p=$!
+while [ ! -e began ]; do sleep 0.02; done
+kill -TERM $p; sleep 0.2; kill -INT $p; wait $p; echo ended $?; touch go
+]] }, { cwd = here.dir, stdin = "", env = { PAWL_STORE = "",
+      PAWL = command.path } })
+    assert.matches("\nended 130\n", out)
+  end)
+
   it("takes the line away whole when the window became narrower", function()
     begin(SLOW, "t.slow")
     local out = written(here, 80, [[

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -95,14 +96,22 @@ static int is_same_stop(int number) {
          pawl_clock_mono() - first_caught < SAME_STOP;
 }
 
+/* Whether what is written there now goes out at once: a signal does not wait
+ * for who reads a full pipe, as the next one is to end us. */
+static int is_read(int fd) {
+  struct pollfd at = {.fd = fd, .events = POLLOUT};
+  return poll(&at, 1, 0) > 0 && (at.revents & POLLOUT);
+}
+
 /* The first signal asks for a clean stop, which may take as long as a handler
  * does: so that is said at once. Who sends a second one means it. */
 static void on_signal(int number) {
   int error = errno;
   if (caught && is_same_stop(number)) return;
   if (caught && !only_count) _exit(128 + number);
-  hide_live();
+  if (is_read(STDOUT_FILENO)) hide_live();
   if (!caught && announced[0] && (handler_runs || only_count) &&
+      is_read(STDERR_FILENO) &&
       write(STDERR_FILENO, announced, strlen(announced)) < 0)
     errno = error; /* nobody hears it */
   stop_for(number);
@@ -130,7 +139,12 @@ static int sys_catch_signals(lua_State *L) {
   memset(&action, 0, sizeof action);
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART; /* a handler's own I/O is left in peace */
+  /* One at a time: of two that come together, the second is to see that there
+   * was a first. */
   sigemptyset(&action.sa_mask);
+  sigaddset(&action.sa_mask, SIGINT);
+  sigaddset(&action.sa_mask, SIGTERM);
+  sigaddset(&action.sa_mask, PAWL_STOP_SIGNAL);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
   action.sa_handler = on_stop;
