@@ -42,6 +42,20 @@ kit.describe("whom an event is assigned to", function(backend)
     end
   end
 
+  it("costs an event that nobody waits for no round trip", function()
+    begun(3)
+    local function trips(name)
+      local before = engine:count().trips
+      assert(engine:signal { name = name, key = "q" })
+      return engine:count().trips - before
+    end
+    -- its row, whom it starts, who waits and is free, its mark
+    assert.equal(4, trips "nobody.waits")
+    -- and that it is under way, its letter, and a word to the workers
+    local told_us = trips "job"
+    assert(told_us >= 6 and told_us <= 7, told_us)
+  end)
+
   it("is told to one of many, who has waited longest", function()
     local ids = begun(1)
     for i = 2, 12 do

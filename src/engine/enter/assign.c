@@ -15,53 +15,73 @@
 
 /* ---- who is free ---- */
 
-/* One that is free, and its place in the order of waiting. */
-typedef struct free_one {
-  pawl_id instance;
-  const pawl_buf *pattern; /* that it waits for */
-  int64_t since_us;
-  int32_t token;
-  int shard, stands_still;
-} free_one;
-
-/* The first of a shard behind `last`, if that comes before *first. */
-static pawl_code look_in(pawl_engine *e, const pawl_event *v, int shard,
-                         const pawl_buf *pattern, const free_one *last,
-                         free_one *first, int *there, pawl_error *err) {
-  pawl_rows rows;
-
-  MUST(PAWL_READ(
-      e->store, subscription_free, &rows, err, .shard = shard,
+static pawl_code ask_for(pawl_engine *e, const pawl_event *v, int shard,
+                         const pawl_buf *pattern, const pawl_free_one *last,
+                         int *at, pawl_error *err) {
+  return PAWL_SEND(
+      e->store, subscription_free, at, err, .shard = shard,
       .tenant = pawl_buf_str(&v->tenant), .pattern = pawl_buf_str(pattern),
       .key = pawl_buf_str(&v->key), .since = last->since_us,
-      .after = &last->instance, .now = pawl_store_now(e->store), .max = 1));
-  if (!rows.nrows) return PAWL_OK;
+      .after = &last->instance, .now = pawl_store_now(e->store), .max = 1);
+}
+
+pawl_code pawl_assign_ask(pawl_engine *e, const pawl_event *v, int shard,
+                          const pawl_free_one *last, pawl_free_asked *at,
+                          pawl_error *err) {
+  static const pawl_free_one before_all = {.there = 0};
+
+  if (!last) last = &before_all;
+  MUST(ask_for(e, v, shard, &v->name, last, &at->named, err));
+  return ask_for(e, v, shard, &v->wide, last, &at->wide, err);
+}
+
+static int is_earlier(const pawl_subscription_free_row *row,
+                      const pawl_free_one *than) {
+  if (row->since != than->since_us) return row->since < than->since_us;
+  return pawl_id_cmp(row->instance, &than->instance) < 0;
+}
+
+static void hear_of(pawl_engine *e, int shard, const pawl_buf *pattern, int at,
+                    pawl_free_one *first) {
+  pawl_rows rows;
+
+  pawl_store_rows(e->store, at, &rows);
+  if (!rows.nrows) return;
   const pawl_subscription_free_row row = pawl_read_subscription_free(&rows, 0);
-  if (*there && (row.since > first->since_us ||
-                 (row.since == first->since_us &&
-                  pawl_id_cmp(row.instance, &first->instance) >= 0)))
-    return PAWL_OK;
-  *there = 1;
-  *first = (free_one){.instance = *row.instance,
-                      .pattern = pattern,
-                      .since_us = row.since,
-                      .token = (int32_t)row.token,
-                      .shard = shard,
-                      .stands_still = (int)row.stands_still};
-  return PAWL_OK;
+  if (first->there && !is_earlier(&row, first)) return;
+  *first = (pawl_free_one){.instance = *row.instance,
+                           .pattern = pattern,
+                           .since_us = row.since,
+                           .token = (int32_t)row.token,
+                           .shard = shard,
+                           .stands_still = (int)row.stands_still,
+                           .there = 1};
+}
+
+void pawl_assign_hear(pawl_engine *e, const pawl_event *v, int shard,
+                      const pawl_free_asked *at, pawl_free_one *first) {
+  hear_of(e, shard, &v->name, at->named, first);
+  hear_of(e, shard, &v->wide, at->wide, first);
 }
 
 /* *one: the next behind it. */
-static pawl_code next_free(pawl_engine *e, const pawl_event *v, free_one *one,
-                           int *there, pawl_error *err) {
-  const free_one last = *one;
+static pawl_code next_free(pawl_engine *e, const pawl_event *v,
+                           pawl_free_one *one, pawl_error *err) {
+  const pawl_free_one last = *one;
+  pawl_free_asked at;
+  pawl_code rc = PAWL_OK;
 
-  *there = 0;
+  one->there = 0;
   for (int s = 0; s < e->nshards; s++) {
-    MUST(look_in(e, v, s, &v->name, &last, one, there, err));
-    MUST(look_in(e, v, s, &v->wide, &last, one, there, err));
+    TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+    TRY(pawl_assign_ask(e, v, s, &last, &at, err));
+    TRY(pawl_store_commit(e->store, err));
+    pawl_assign_hear(e, v, s, &at, one);
   }
   return PAWL_OK;
+out:
+  pawl_store_rollback(e->store);
+  return rc;
 }
 
 /* ---- to one ---- */
@@ -69,8 +89,8 @@ static pawl_code next_free(pawl_engine *e, const pawl_event *v, free_one *one,
 /* *given 0: it was not free any more, waits for something else, or has had the
  * event. */
 static pawl_code give_unit(pawl_engine *e, const pawl_event *v,
-                           const free_one *one, const pawl_id *no, int *given,
-                           pawl_error *err) {
+                           const pawl_free_one *one, const pawl_id *no,
+                           int *given, pawl_error *err) {
   pawl_rows rows;
   int letter, marked;
   pawl_code rc = PAWL_OK;
@@ -91,7 +111,7 @@ out:
   return rc;
 }
 
-static pawl_code give(pawl_engine *e, pawl_event *v, const free_one *one,
+static pawl_code give(pawl_engine *e, pawl_event *v, const pawl_free_one *one,
                       int *given, pawl_error *err) {
   pawl_id no;
   int tries = 0;
@@ -180,42 +200,44 @@ int64_t pawl_assign_next(const pawl_engine *e) {
 /* One event, as it is told. */
 typedef struct telling {
   pawl_event *v;
-  free_one one; /* the last that was told */
-  int most;     /* are to be that do not stand still */
-  int tries;    /* are left */
-  int still;    /* were told that stand still */
-  int goes_on;  /* with what was begun in another tick */
+  pawl_free_one one; /* the last that was told, or the first that is to be */
+  int most;          /* are to be that do not stand still */
+  int tries;         /* are left */
+  int still;         /* were told that stand still */
+  int is_first;      /* `one` */
+  int goes_on;       /* with what was begun in another tick */
 } telling;
 
 /* As long as *left, of which each takes one, is above 0. K6: first it is
  * written that it is under way. *any 0: nobody is free. */
 static pawl_code tell(pawl_engine *e, telling *t, int *left, int *any,
                       pawl_error *err) {
-  int there;
+  pawl_free_one *one = &t->one;
 
-  MUST(next_free(e, t->v, &t->one, &there, err));
-  *any = there;
-  if (there && !t->goes_on) {
+  if (!t->is_first) MUST(next_free(e, t->v, one, err));
+  *any = one->there;
+  if (one->there && !t->goes_on) {
     MUST(note(e, t->v, UNDER_WAY, err));
     remember(e, t->v);
     (void)PAWL_FAULT("engine.assign.noted");
   }
-  while (there && t->most > 0 && t->tries > 0 && *left > 0) {
+  while (one->there && t->most > 0 && t->tries > 0 && *left > 0) {
     int given = 0;
-    MUST(give(e, t->v, &t->one, &given, err));
+    MUST(give(e, t->v, one, &given, err));
     --*left;
     --t->tries;
-    t->most -= given && !t->one.stands_still;
-    t->still += given && t->one.stands_still;
+    t->most -= given && !one->stands_still;
+    t->still += given && one->stands_still;
     if (t->most > 0 && t->tries > 0 && *left > 0)
-      MUST(next_free(e, t->v, &t->one, &there, err));
+      MUST(next_free(e, t->v, one, err));
   }
-  if (!there || t->most < 1) t->tries = 0;
+  if (!one->there || t->most < 1) t->tries = 0;
   return PAWL_OK;
 }
 
-pawl_code pawl_assign(pawl_engine *e, pawl_event *v, pawl_error *err) {
-  telling t = {.v = v, .most = 1, .tries = MANY};
+pawl_code pawl_assign(pawl_engine *e, pawl_event *v,
+                      const pawl_free_one *first, pawl_error *err) {
+  telling t = {.v = v, .one = *first, .is_first = 1, .most = 1, .tries = MANY};
   int left = MANY, any;
   return tell(e, &t, &left, &any, err);
 }

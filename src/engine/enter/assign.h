@@ -26,10 +26,36 @@
 
 #include "event.h"
 
-/* To the one that has waited longest and is neither suspended nor carried
- * away, of all shards: one with a key, behind its row and its copy. Repeated,
+/* One that is free, and its place in the order of waiting. */
+typedef struct pawl_free_one {
+  pawl_id instance;
+  const pawl_buf *pattern; /* that it waits for: one of its event's */
+  int64_t since_us;
+  int32_t token;
+  int shard, stands_still;
+  int there; /* 0: nobody is free */
+} pawl_free_one;
+
+/* Where the answers will be. */
+typedef struct pawl_free_asked {
+  int named, wide;
+} pawl_free_asked;
+
+/* Who is free in a shard behind `last`, NULL: of all: asked for in a unit that
+ * the caller has begun, behind the row and the copy of an event with a key,
+ * and heard when that has been committed. *first: whoever comes first of what
+ * it was, and who was found. */
+pawl_code pawl_assign_ask(pawl_engine *e, const pawl_event *v, int shard,
+                          const pawl_free_one *last, pawl_free_asked *at,
+                          pawl_error *err);
+void pawl_assign_hear(pawl_engine *e, const pawl_event *v, int shard,
+                      const pawl_free_asked *at, pawl_free_one *first);
+
+/* To `first`, the one that has waited longest of all shards, unless that is
+ * suspended, carried away or not free any more; and then to the next. Repeated,
  * after an error, it may go to two. */
-pawl_code pawl_assign(pawl_engine *e, pawl_event *v, pawl_error *err);
+pawl_code pawl_assign(pawl_engine *e, pawl_event *v,
+                      const pawl_free_one *first, pawl_error *err);
 
 /* Those that were assigned AGAIN ago, in every shard: looks at and tells up to
  * `max`; the next call goes on. *did: how many. */

@@ -145,64 +145,104 @@ static pawl_code reach(pawl_engine *e, const pawl_event *v, int shard,
 
 /* ---- to all that are told of each event ---- */
 
+/* Those of a shard that wait for a pattern, page by page, in the order of their
+ * ids. */
+typedef struct page {
+  const pawl_buf *pattern;
+  pawl_id after;
+  int more; /* there may be others */
+  int at;   /* where the answer will be */
+  int n;
+  pawl_buf rows; /* kept: what is done with them uses the connection */
+} page;
+
 static pawl_code ask_match(pawl_engine *e, const pawl_event *v, int shard,
-                           const pawl_buf *pattern, const pawl_id *after,
-                           pawl_rows *rows, pawl_error *err) {
+                           page *p, pawl_error *err) {
   if (v->key.len)
-    return PAWL_READ(
-        e->store, subscription_match, rows, err, .shard = shard,
-        .tenant = pawl_buf_str(&v->tenant), .pattern = pawl_buf_str(pattern),
-        .key = pawl_buf_str(&v->key), .after = after, .max = BATCH);
-  return PAWL_READ(e->store, subscription_match_open, rows, err,
+    return PAWL_SEND(e->store, subscription_match, &p->at, err, .shard = shard,
+                     .tenant = pawl_buf_str(&v->tenant),
+                     .pattern = pawl_buf_str(p->pattern),
+                     .key = pawl_buf_str(&v->key), .after = &p->after,
+                     .max = BATCH);
+  return PAWL_SEND(e->store, subscription_match_open, &p->at, err,
                    .shard = shard, .tenant = pawl_buf_str(&v->tenant),
-                   .pattern = pawl_buf_str(pattern), .after = after,
+                   .pattern = pawl_buf_str(p->pattern), .after = &p->after,
                    .max = BATCH);
 }
 
-/* Those of a page, in the order of their ids. */
-typedef struct receivers {
-  pawl_id ids[BATCH];
-  int n;
-} receivers;
-
-/* The next instances behind *after, each once, though several of its tokens
- * may wait; those apart that were carried to another store. *more: there may
- * be others. */
-static pawl_code next_receivers(pawl_engine *e, const pawl_event *v, int shard,
-                                const pawl_buf *pattern, pawl_id *after,
-                                receivers *here, receivers *away, int *more,
-                                pawl_error *err) {
+static pawl_code hear_match(pawl_engine *e, page *p, pawl_error *err) {
   pawl_rows rows;
 
-  here->n = away->n = 0;
-  MUST(ask_match(e, v, shard, pattern, after, &rows, err));
-  for (int i = 0; i < rows.nrows; i++) {
-    const pawl_subscription_match_row row =
-        pawl_read_subscription_match(&rows, i);
-    receivers *r = row.away ? away : here;
-    *after = *row.instance;
-    if (!r->n || !pawl_id_eq(after, &r->ids[r->n - 1]))
-      r->ids[r->n++] = *after;
-  }
+  pawl_store_rows(e->store, p->at, &rows);
+  MUST(PAWL_KEEP(subscription_match, &rows, &p->rows, err));
   assert(rows.nrows <= BATCH); /* as many as were asked for: ids has room */
-  *more = rows.nrows == BATCH;
+  p->n = rows.nrows;
+  p->more = rows.nrows == BATCH;
   return PAWL_OK;
 }
 
-static pawl_code post_pattern(pawl_engine *e, pawl_event *v, int shard,
-                              const pawl_buf *pattern, pawl_error *err) {
-  receivers here, away;
-  pawl_id after = {{0}};
-  int64_t uncounted = 0; /* it is read only if they are reclaimed */
-  int more = 1;
+/* The next page of each pattern and, with the first of them, who is free of
+ * those of which one is told: in one round trip. */
+static pawl_code look(pawl_engine *e, const pawl_event *v, int shard,
+                      page pages[2], pawl_free_one *free, pawl_error *err) {
+  pawl_free_asked asked;
+  pawl_code rc = PAWL_OK;
 
-  while (more) {
-    MUST(next_receivers(e, v, shard, pattern, &after, &here, &away, &more,
-                        err));
-    if (here.n) MUST(reach(e, v, shard, here.ids, here.n, &v->reached, err));
-    if (away.n) MUST(reach(e, v, shard, away.ids, away.n, &uncounted, err));
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  for (int i = 0; i < 2; i++)
+    if (pages[i].more) TRY(ask_match(e, v, shard, &pages[i], err));
+  if (free) TRY(pawl_assign_ask(e, v, shard, NULL, &asked, err));
+  TRY(pawl_store_commit(e->store, err));
+  for (int i = 0; i < 2; i++) {
+    pages[i].n = 0;
+    if (pages[i].more) MUST(hear_match(e, &pages[i], err));
   }
+  if (free) pawl_assign_hear(e, v, shard, &asked, free);
   return PAWL_OK;
+out:
+  pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* Each once, though several of its tokens may wait; those apart that were
+ * carried to another store. */
+static pawl_code post_page(pawl_engine *e, pawl_event *v, int shard, page *p,
+                           pawl_error *err) {
+  struct {
+    pawl_id ids[BATCH];
+    int n;
+  } here = {.n = 0}, away = {.n = 0}, *r;
+  int64_t uncounted = 0; /* it is read only if they are reclaimed */
+
+  for (int i = 0; i < p->n; i++) {
+    const pawl_subscription_match_row *row =
+        &PAWL_KEPT(subscription_match, &p->rows)[i];
+    r = row->away ? &away : &here;
+    p->after = *row->instance;
+    if (!r->n || !pawl_id_eq(&p->after, &r->ids[r->n - 1]))
+      r->ids[r->n++] = p->after;
+  }
+  if (here.n) MUST(reach(e, v, shard, here.ids, here.n, &v->reached, err));
+  if (away.n) MUST(reach(e, v, shard, away.ids, away.n, &uncounted, err));
+  return PAWL_OK;
+}
+
+/* *free, of an event with a key: who is, of this shard and of what it was. */
+static pawl_code post_shard(pawl_engine *e, pawl_event *v, int shard,
+                            pawl_free_one *free, pawl_error *err) {
+  page pages[2] = {{.pattern = &v->name, .more = 1},
+                   {.pattern = &v->wide, .more = 1}};
+  pawl_free_one *first = v->key.len ? free : NULL;
+  pawl_code rc = PAWL_OK;
+
+  for (int i = 0; i < 2; i++) pages[i].rows.alloc = &e->alloc;
+  for (; pages[0].more || pages[1].more; first = NULL) {
+    TRY(look(e, v, shard, pages, first, err));
+    for (int i = 0; i < 2; i++) TRY(post_page(e, v, shard, &pages[i], err));
+  }
+out:
+  for (int i = 0; i < 2; i++) pawl_buf_deinit(&pages[i].rows);
+  return rc;
 }
 
 /* ---- to workflows that it starts ---- */
@@ -346,14 +386,13 @@ static pawl_code mark_posted(pawl_engine *e, const pawl_event *v,
 }
 
 static pawl_code post(pawl_engine *e, pawl_event *v, pawl_error *err) {
+  pawl_free_one free = {.there = 0};
+
   if (has_copy(e, v))
     MUST(copy_event(e, v, err)); /* before who waits is read */
   MUST(fire_triggers(e, v, err));
-  for (int s = 0; s < e->nshards; s++) {
-    MUST(post_pattern(e, v, s, &v->name, err));
-    MUST(post_pattern(e, v, s, &v->wide, err));
-  }
-  if (v->key.len) MUST(pawl_assign(e, v, err));
+  for (int s = 0; s < e->nshards; s++) MUST(post_shard(e, v, s, &free, err));
+  if (free.there) MUST(pawl_assign(e, v, &free, err));
   return mark_posted(e, v, err);
 }
 
