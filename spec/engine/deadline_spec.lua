@@ -299,6 +299,69 @@ kit.describe("a deadline", function(backend)
     assert.equal("a", instance.variables.ran)
   end)
 
+  --- Two branches, one of them an event's, in whose first step `also` happens.
+  --- It has ten seconds, or is cancelled by an event.
+  ---@param how "deadline"|"event"
+  local function branching(how, also)
+    local engine, clock, url = backend.fresh()
+    local by_event = how == "event"
+    local flow = pawl.workflow { code = "t.late", start = "f",
+      deadline = not by_event and 10 or nil,
+      cancel_on = by_event and { { event = "off" } } or nil }
+    local function step(name, next, first)
+      flow:step(name, { next = next, run = function(ctx)
+        ctx.vars.ran = (ctx.vars.ran or "") .. name
+        if first then first(ctx, clock, url) end
+      end })
+    end
+    flow:fork("f", { next = { x = "w", y = "e" } })
+    flow:wait("w", { event = "go", next = "a" })
+    step("a", "b", also)
+    step("b", "j")
+    flow:step("e", { retry = { max = 2, delay = function() return 7 end },
+      next = "j", run = function(ctx)
+        if ctx.attempt == 1 then error "not yet" end
+        ctx.vars.ran = (ctx.vars.ran or "") .. "e"
+      end })
+    flow:join("j", { next = "c" })
+    step("c", "z")
+    flow:finish "z"
+    assert(engine:load(flow))
+    return engine, begin(engine), clock
+  end
+
+  for _, how in ipairs { "deadline", "event" } do
+    it("comes behind what branches did before it, seen late: " .. how,
+      function()
+        local engine, id, clock = branching(how)
+        clock:jump(5)
+        assert(engine:signal { name = "go", instance = id })
+        clock:jump(5)
+        engine:signal { name = "off", instance = id }
+        clock:jump(10)
+        assert(engine:run())
+        assert.equal("abec", get(engine, id).variables.ran)
+        assert.completed(engine, id)
+      end)
+
+    it("ends a branch whose step took until then: " .. how, function()
+      local engine, id, clock = branching(how, function(ctx, clock, url)
+        clock:jump(9)
+        kit.rival(backend, url, clock):signal { name = "off",
+          instance = ctx.id }
+        clock:jump(10)
+      end)
+      clock:jump(1)
+      assert(engine:signal { name = "go", instance = id })
+      assert(engine:run())
+      local instance = get(engine, id)
+      assert.equal(how == "event" and "cancelled" or "failed",
+        instance.status)
+      -- what was to be tried again in time was tried, before all ended
+      assert.equal("ae", instance.variables.ran)
+    end)
+  end
+
   it("comes before a timeout behind it, whenever that is seen", function()
     local engine, clock = backend.fresh()
     local flow = pawl.workflow { code = "t.late", deadline = 10 }

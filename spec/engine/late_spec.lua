@@ -90,6 +90,17 @@ function Pen:step(to)
   return name
 end
 
+--- Its first attempt fails, and the next is at a time of its own.
+function Pen:retried(to)
+  local name = self:name "retried"
+  local note, at = ran(name), self:at(0.75)
+  self.flow:step(name, { next = to, run = function(ctx)
+    if ctx.attempt == 1 then error "not yet" end
+    note(ctx)
+  end, retry = { max = 2, delay = function() return at end } })
+  return name
+end
+
 --- `on_time`: it begins with the instance, so that its times are the same
 --- whenever it is looked at.
 function Pen:beside(options, on_time, to)
@@ -232,14 +243,16 @@ end
 
 --- What happens there has a time that counts from when it is come to, or wants
 --- it to be there by then.
-local BEGINS_ON_TIME <const> = { timer = true, task = true, call = true }
+local BEGINS_ON_TIME <const> = { timer = true, task = true, call = true,
+  retried = true }
 
 --- A few nodes one behind the other, the first of which it returns.
 function Pen:line(to, on_time, depth)
   local kinds = {}
   for i = 1, self.random:between(1, 3) do
     local kind = self.random:pick { "wait", "wait", "timer", "fork", "each",
-      "each", "step", "condition", "condition", "task", "task", "call" }
+      "each", "step", "condition", "condition", "task", "task", "call",
+      "retried" }
     if (BEGINS_ON_TIME[kind] and not on_time)
       or (kind == "fork" and depth >= DEEPEST) then
       kind = "step"
@@ -255,15 +268,26 @@ end
 
 --- The workflow, and what happens meanwhile.
 local function draw(i)
-  local flow = pawl.workflow { code = "t.late" .. i, start = "begin" }
-  local pen = setmetatable({ random = Random.new(i), flow = flow, n = 0,
-    kids = {}, events = {}, taken = {} }, Pen)
+  local pen = setmetatable({ random = Random.new(i), n = 0, kids = {},
+    events = {}, taken = {} }, Pen)
+  local options = pen:ends_all()
+  options.code, options.start = "t.late" .. i, "begin"
+  local flow = pawl.workflow(options)
+  pen.flow = flow
   flow:finish("end", { output = function(ctx) return ctx.vars.ran end })
   local top = pen:chance(70) and pen:fork("end", true, 1)
     or pen:line("end", true, 0)
   flow:step("begin", { run = function() end, next = top })
   table.sort(pen.events, function(a, b) return a.at < b.at end)
   return flow, pen
+end
+
+--- What ends all of it, whatever stands where: seldom, or little else is seen.
+function Pen:ends_all()
+  local options = {}
+  if self:chance(20) then options.deadline = self:at(0.25) end
+  if self:chance(20) then options.cancel_on = { { event = self:event() } } end
+  return options
 end
 
 ---- playing -----------------------------------------------------------------

@@ -321,9 +321,11 @@ static void run_tokens(pawl_decision *d) {
     /* its time may have come since its place was looked for */
     if (!d->may_wait && pawl_wants_place(pawl_tok_node(d, k))) continue;
     if (pawl_halts(d, k)) continue;
+    pawl_order_enter(d, k);
     run_token(d, k);
     pawl_joins_race(d);
     pawl_conditions_look(d, first < PAWL_NEVER ? first : 0);
+    pawl_order_follow(d, NULL);
     if (pawl_is_over(d) || d->plan.state.status == PAWL_STATUS_SUSPENDED ||
         d->turn == PAWL_TURN_UNIT || (d->plan.waits && !d->may_wait))
       return;
@@ -514,16 +516,17 @@ static void settle_after(pawl_decision *d) {
 }
 
 /* Seen late, it comes behind the times that were due before, and what they, or
- * letters, have led one to that is alone. Beside others nobody can tell those
- * from steps that took until then. */
+ * letters, have led to (O11). So may what cancels it, before the deadline. */
 static void meet_deadline(pawl_decision *d) {
   const int64_t deadline_us = d->state.deadline_us;
 
-  pawl_conditions_look(d, 0);
-  pawl_times_out(d, deadline_us, 0);
+  if (!d->plan.only_us) {
+    pawl_conditions_look(d, 0);
+    pawl_times_out(d, deadline_us, 0);
+  }
   if (!pawl_is_over(d) && !d->plan.nrecords) {
-    if (!pawl_lone_goes_first(d, deadline_us)) {
-      plan_deadline(d);
+    if (!d->plan.only_us && !pawl_late_go_first(d, deadline_us)) {
+      if (!pawl_is_over(d)) plan_deadline(d);
       return;
     }
     run_tokens(d);
@@ -718,8 +721,10 @@ static void step_returned(pawl_decision *d, int k, pawl_code rc,
   }
   if (rc == PAWL_OK)
     rc = pawl_check_timeout(d, pawl_tok(d, k), &d->def->nodes[at], err);
+  pawl_order_follow(d, pawl_tok(d, k));
   pawl_step_returned(d, k, at, rc, err);
   if (!is_late) pawl_joins_race(d);
+  pawl_order_follow(d, NULL);
   settle_after(d);
   finish_plan(d);
   /* letters that were read while it waited: an ending must answer them */

@@ -30,6 +30,8 @@
   X(LEVELS, up, 1, 1)    /* what was outside of each fork around it */       \
   X(NUMBER, at, 1, 1)    /* until it waits again: when what set it going     \
                             happened; see order.h */                         \
+  X(NUMBER, found, 1, 1) /* when that was seen, where what ends the instance \
+                            may have come in between (O11) */                \
   X(JSON, kept, 1, 1)    /* places among kept events; see kept.h */          \
   X(JSON, from, 1, 0)    /* [3,7]: rows of history before its next one, in   \
                             order */                                         \

@@ -5,6 +5,7 @@
 
 #include "../value/json.h"
 #include "machine.h"
+#include "order.h"
 
 void pawl_set_detail(pawl_plan *p, const pawl_error *err) {
   pawl_buf_clear(&p->detail);
@@ -125,6 +126,7 @@ static void try_again(pawl_decision *d, int k, int64_t due_us) {
   t->state = PAWL_TOKEN_ACTIVE;
   t->due_us = due_us;
   t->changed = 1;
+  if (due_us) pawl_order_drop(t); /* it has the place of that time then */
   d->plan.outcome = "retry";
 }
 

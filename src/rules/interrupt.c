@@ -6,9 +6,9 @@
  *      first; while tokens are under way that something earlier set going, the
  *      letter or the time, and whatever came later, is left for the next look.
  *      Not for one that waits in its handler or for a place, or is to be tried
- *      again; nor for one that goes round without waiting, or has to let such
- *      a one go first (O3): that may never end, and the interruption may be
- *      what is to end it.
+ *      again later; nor for one that goes round without waiting, or has to let
+ *      such a one go first (O3): that may never end, and the interruption may
+ *      be what is to end it.
  *  O10 so is whatever comes while a token is under way that something earlier
  *      set going, wherever that stands: what came later may win a race, end
  *      the instance, or be an event that the other is on its way to wait for.
@@ -29,13 +29,12 @@ static int has_place(const pawl_decision *d, const pawl_node *node) {
   return d->may_wait || !pawl_wants_place(node);
 }
 
-/* Will it take a step in this look or the next, and none of it for the second
- * time? */
+/* Will it take a step in this look or the next? */
 static int is_under_way(pawl_decision *d, int k) {
   const pawl_token *t = pawl_tok(d, k);
 
-  if (t->state != PAWL_TOKEN_ACTIVE || t->attempt ||
-      t->due_us > pawl_decision_now(d) || pawl_is_aloft(d, t))
+  if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > pawl_decision_now(d) ||
+      pawl_is_aloft(d, t))
     return 0;
   const pawl_node *node = pawl_tok_node(d, k);
   return node && has_place(d, node);
@@ -169,10 +168,25 @@ int pawl_others_go_first(pawl_decision *d, int64_t before_us) {
   return 1;
 }
 
-int pawl_lone_goes_first(pawl_decision *d, int64_t before_us) {
-  const pawl_token_list *all = &d->plan.state.tokens;
+/* ---- what ends all ---- */
 
-  return all->n == 1 && was_first(d, 0, before_us) && is_patient(d);
+static int is_found_late(pawl_decision *d, int k, int64_t before_us) {
+  const pawl_token *t = pawl_tok(d, k);
+
+  return pawl_order_is_late(t, before_us) && is_under_way(d, k);
+}
+
+int pawl_late_go_first(pawl_decision *d, int64_t before_us) {
+  if (d->rounds > PAWL_ORDER_ROUNDS) return 0;
+  pawl_gather(d);
+  if (pawl_is_over(d)) return 0;
+  for (int k = 0; k < d->plan.state.tokens.n; k++) {
+    if (!is_found_late(d, k, before_us)) continue;
+    d->plan.holds = 1;
+    d->plan.only_us = before_us;
+    return 1;
+  }
+  return 0;
 }
 
 /* ---- boundaries ---- */

@@ -878,6 +878,7 @@ static int is_behind_deadline(pawl_decision *d, const pawl_letter *l) {
 static int event(pawl_decision *d, pawl_letter *l) {
   if (pawl_is_undoing(d) || is_behind_deadline(d, l)) return 0;
   if (!pawl_is_cleaning(d) && pawl_rules_cancel(d, l)) {
+    if (pawl_late_go_first(d, l->received_us) || pawl_is_over(d)) return 0;
     pawl_letter_cancel(d, l);
     return 1;
   }

@@ -272,8 +272,8 @@ int pawl_letter_waits(pawl_decision *d, const pawl_letter *l);
 /* The same for whatever happened at that time, among few tokens (O10); the
  * letter was asked about this, too. */
 int pawl_others_go_first(pawl_decision *d, int64_t before_us);
-/* Is the only token under way since before that time? */
-int pawl_lone_goes_first(pawl_decision *d, int64_t before_us);
+/* The same for what ends the instance (O11); plan.only_us is that time then. */
+int pawl_late_go_first(pawl_decision *d, int64_t before_us);
 
 /* ---- breakpoint.c ---- */
 

@@ -2,8 +2,15 @@
 
 #include "machine.h"
 
+/* Is it to be tried again at its time? */
+static int is_retry(const pawl_token *t) {
+  return t->attempt && t->state == PAWL_TOKEN_ACTIVE && t->due_us;
+}
+
 int64_t pawl_order_place(const pawl_token *t) {
-  return pawl_detail_of(t)->at;
+  const int64_t at = pawl_detail_of(t)->at;
+
+  return at || !is_retry(t) ? at : t->due_us;
 }
 
 /* Letters come in the order in which they were received. */
@@ -16,16 +23,57 @@ static int is_followed(const pawl_decision *d, int64_t happened_us) {
           d->letters[d->nletters - 1].received_us > happened_us);
 }
 
+/* May something have come in between that ends the instance? */
+static int may_end(const pawl_decision *d, int64_t happened_us,
+                   int64_t found_us) {
+  const int64_t deadline_us = d->plan.state.deadline_us;
+
+  return happened_us < found_us &&
+         (d->def->ncancel_on ||
+          (deadline_us > happened_us && deadline_us <= found_us));
+}
+
 void pawl_order_note(pawl_decision *d, int k, int64_t happened_us) {
-  if (pawl_tok(d, k)->depth || d->plan.state.tokens.n > 1 ||
-      is_followed(d, happened_us))
-    pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_at, happened_us);
+  const int64_t found_us =
+      d->plan.found_us ? d->plan.found_us : pawl_decision_now(d);
+
+  if (!pawl_tok(d, k)->depth && d->plan.state.tokens.n < 2 &&
+      !is_followed(d, happened_us))
+    return;
+  pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_at, happened_us);
+  if (may_end(d, happened_us, found_us))
+    pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_found, found_us);
+  else
+    pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_found);
+}
+
+void pawl_order_follow(pawl_decision *d, const pawl_token *t) {
+  const int64_t found_us = t ? pawl_detail_of(t)->found : 0;
+
+  d->plan.found_us = found_us || !t ? found_us : pawl_order_place(t);
+}
+
+void pawl_order_enter(pawl_decision *d, int k) {
+  const int64_t us = pawl_order_place(pawl_tok(d, k));
+
+  if (us && !pawl_detail_has(pawl_tok(d, k), PAWL_DETAIL_at))
+    pawl_order_note(d, k, us);
+  pawl_order_follow(d, pawl_tok(d, k));
+}
+
+void pawl_order_drop(pawl_token *t) {
+  pawl_detail_drop(t, PAWL_DETAIL_at);
+  pawl_detail_drop(t, PAWL_DETAIL_found);
 }
 
 void pawl_order_pass(pawl_decision *d, int from, int to) {
   const int64_t us = pawl_order_place(pawl_tok(d, from));
+  const int64_t found_us = d->plan.found_us;
 
-  if (us > pawl_order_place(pawl_tok(d, to))) pawl_order_note(d, to, us);
+  if (us <= pawl_order_place(pawl_tok(d, to))) return;
+  pawl_order_follow(d, pawl_tok(d, from));
+  pawl_order_note(d, to, us);
+  d->plan.found_us = found_us;
 }
 
 int64_t pawl_order_first(const pawl_decision *d,
@@ -37,7 +85,8 @@ int64_t pawl_order_first(const pawl_decision *d,
   for (int k = 0; k < tokens->n; k++) {
     const pawl_token *t = &tokens->at[k];
     if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > now_us ||
-        pawl_is_aloft(d, t))
+        pawl_is_aloft(d, t) ||
+        (d->plan.only_us && !pawl_order_is_late(t, d->plan.only_us)))
       continue;
     int64_t at = pawl_order_place(t);
     if (at && at < first) first = at;
@@ -55,6 +104,11 @@ int pawl_order_is_before(const pawl_token *t, int64_t us) {
   return at && at < us;
 }
 
+int pawl_order_is_late(const pawl_token *t, int64_t us) {
+  return pawl_order_is_before(t, us) &&
+         (pawl_detail_of(t)->found >= us || is_retry(t));
+}
+
 /* But at an each, with what its items have brought, and at a condition that is
  * still to be asked: so they go on. */
 static int stays(const pawl_token *t) {
@@ -66,6 +120,6 @@ void pawl_order_forget(pawl_decision *d) {
     pawl_token *t = pawl_tok(d, k);
     if (t->changed && t->state == PAWL_TOKEN_WAITING && pawl_order_place(t) &&
         !stays(t))
-      pawl_detail_drop(t, PAWL_DETAIL_at);
+      pawl_order_drop(t);
   }
 }

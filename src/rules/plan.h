@@ -152,6 +152,10 @@ typedef struct pawl_plan {
   int waits;       /* a handler that has begun in it does */
   int leaves;      /* letters, to who may run nodes */
   int holds;       /* a letter or a time, until others have gone first (O9) */
+  int64_t
+      only_us; /* 0: whoever is due may run; else those alone that are to be
+                      done before what ends it at that time (O11) */
+  int64_t found_us;  /* when what sets tokens going was found; 0: now */
   int is_called_off; /* somebody has it cancelled, by a letter at hand */
   int heard;         /* all letters that are loaded were offered to what stands
                       there (N7) */

@@ -106,7 +106,7 @@ static void forget_place(pawl_decision *d, int parked, int64_t visit) {
   pawl_token *t = pawl_tok(d, parked);
 
   if (t->visit == visit && t->state == PAWL_TOKEN_WAITING && !ended(t))
-    pawl_detail_drop(t, PAWL_DETAIL_at);
+    pawl_order_drop(t);
 }
 
 static pawl_code begin_each(pawl_decision *d, int k, const pawl_node *node,
@@ -513,8 +513,10 @@ static void settle_each(pawl_decision *d, int k, const pawl_node *node) {
         return;
       }
       const int64_t at_us = pawl_order_place(t);
+      pawl_order_follow(d, t);
       finish_each(d, k, node);
       pawl_conditions_look(d, at_us); /* Q6 */
+      pawl_order_follow(d, NULL);
       return;
     }
     if (next >= total || pawl_detail_of(t)->live >= node->window) return;

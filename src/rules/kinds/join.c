@@ -229,8 +229,10 @@ static void fire(pawl_decision *d, const gathering *g) {
   if (expect) d->plan.needs_latch = 1;
   if (!g->join->join_stays) pawl_boundaries_close(d, g->fork);
   const int64_t at_us = pawl_order_place(pawl_tok(d, k));
+  pawl_order_follow(d, pawl_tok(d, k));
   pawl_leave_by(d, k, g->join->next[0].to, record);
   if (at_us) pawl_conditions_look(d, at_us); /* Q6 */
+  pawl_order_follow(d, NULL);
 }
 
 /* ---- numbers that cannot be reached ---- */
