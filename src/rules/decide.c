@@ -445,7 +445,7 @@ static void finish_plan(pawl_decision *d) {
     pawl_letters_note(d);
     pawl_untaken_end(d);
   }
-  if (!pawl_stays_ended(d)) pawl_letters_delete(d);
+  if (!pawl_stays_ended(d)) pawl_request_delete_ended(d);
   pawl_failure_tell(d);
   assert(p->after != PAWL_AFTER_END || !pawl_tokens_live(&p->state.tokens));
   assert((p->after == PAWL_AFTER_END) <= /* P2 */
@@ -822,7 +822,7 @@ void pawl_decide_hear(pawl_decision *d) {
   if (l && d->naloft && d->plan.after != PAWL_AFTER_END) {
     /* they are told, and it ends behind the last of them */
   } else if (l && d->plan.state.status != PAWL_STATUS_CANCELLED) {
-    pawl_letter_cancel(d, l);
+    pawl_request_cancel(d, l);
     pawl_letter_taken(d, l);
   } else if (d->plan.after == PAWL_AFTER_END) {
     pawl_letters_note(d);

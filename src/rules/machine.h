@@ -2,7 +2,8 @@
  * includes it: see decide.h.
  *
  *   decide.c      what stands before running, and what comes after
- *   letters.c     what came in: requests from outside, people, children
+ *   letters.c     what came in: requests, people, children, events
+ *   requests.c    what may be done with it at any time: cancel, move, edit...
  *   route.c       moving a token on, through every kind of node
  *   scope.c       tokens, inside which fork, and their end
  *   boundary.c    what stands beside a node, and interrupts it or begins a lane
@@ -40,6 +41,7 @@
 #ifndef PAWL_RULES_MACHINE_H
 #define PAWL_RULES_MACHINE_H
 
+#include "../value/json.h"
 #include "../value/object.h"
 #include "decide.h"
 #include "kinds.h"
@@ -569,12 +571,31 @@ void pawl_version_check(pawl_decision *d, const pawl_crossing *c,
 /* It goes on there; the variables are in place. */
 void pawl_version_change(pawl_decision *d, const pawl_crossing *c);
 
+/* ---- requests.c ---- */
+
+/* Of one letter each. */
+int pawl_request_is(const pawl_letter *l);
+/* 1: it is dealt with; else it stays where it is. */
+int pawl_request_take(pawl_decision *d, const pawl_letter *l);
+/* Is the instance to end by it? */
+int pawl_request_cancels(const pawl_letter *l);
+/* It does: by a request, or by an event. */
+void pawl_request_cancel(pawl_decision *d, const pawl_letter *l);
+void pawl_request_note(pawl_decision *d, const pawl_letter *l);
+void pawl_request_refuse(pawl_decision *d, const pawl_letter *l,
+                         const char *why);
+/* It ends, with all that is to be told of that: is it to be deleted then? */
+void pawl_request_delete_ended(pawl_decision *d);
+/* A number among the members of its data; `other`: there is none. */
+static inline int64_t pawl_letter_int(const pawl_letter *l, const char *name,
+                                      int64_t other) {
+  return pawl_json_get_int(pawl_buf_str(&l->data), name, other);
+}
+
 /* ---- letters.c ---- */
 
 /* Takes what has come in, in order. */
 void pawl_letters_take(pawl_decision *d);
-/* It ends, with all that is to be told of that: is it to be deleted then? */
-void pawl_letters_delete(pawl_decision *d);
 /* Is none of them a request? */
 int pawl_letters_ask_nothing(const pawl_decision *d);
 /* Are all of them what a node waits for, in the inbox, and none a request? */
@@ -594,7 +615,6 @@ void pawl_letters_note(pawl_decision *d);
 /* Requests that were not taken are answered on the record, for they will not
  * be: the instance ends with what is decided, for one. */
 void pawl_letters_refuse(pawl_decision *d, const char *why);
-void pawl_letter_cancel(pawl_decision *d, const pawl_letter *letter);
 /* It is dealt with: its row goes, or stays where it could come again. */
 void pawl_letter_taken(pawl_decision *d, const pawl_letter *letter);
 
