@@ -146,6 +146,15 @@ static void bounds_can_be_met(void) {
 static void sets_have_texts_and_numbers(void) {
   fits("\"one of low, high, 3\"", "\"high\"");
   fits("\"one of low, high, 3\"", "3");
+  fits("\"one of low, high, 3\"", "3.0");
+  fits("\"one of 1.50, 2\"", "1.5");
+  differs("\"one of 1, 2\"", "\"2\"", "in",
+          "in: expected one of 1, 2, found \"2\"");
+  differs("\"one of 1, 2\"", "\"\\u0032\"", "in",
+          "in: expected one of 1, 2, found \"\\u0032\"");
+  differs("\"one of 1, 2\"", "2.5", "in",
+          "in: expected one of 1, 2, found 2.5");
+  fits("\"one of 007\"", "\"007\"");
   fits("\"one of low, high\"", "\"\\u006cow\"");
   fits("\"one of a\\\"b, c\\\\d\"", "\"a\\\"b\"");
   fits("\"one of a\\\"b, c\\\\d\"", "\"a\\u0022b\"");

@@ -128,6 +128,21 @@ kit.describe("a declared input's schema", function(backend)
   end)
 end)
 
+kit.describe("a declared input of one of some numbers", function(backend)
+  it("takes what its schema says, and no text", function()
+    local engine = backend.fresh()
+    assert(engine:load(typed(nil, { count = "one of 1, 2, many" })))
+    assert.same({ 1, 2, "many" },
+      assert(engine.workflows:get "t.typed").schema.properties.count.enum)
+    for _, count in ipairs { 2, 2.0, "many" } do
+      assert(engine:start("t.typed", { count = count }))
+    end
+    local _, err = engine:start("t.typed", { count = "2" })
+    assert.equal('workflow "t.typed": input.count: expected one of 1, 2, '
+      .. 'many, found "2"', err.message)
+  end)
+end)
+
 kit.describe("a wait with declared data", function(backend)
   it("refuses what is something else, and goes on", function()
     local engine = backend.fresh()

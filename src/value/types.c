@@ -380,10 +380,19 @@ static pawl_str plain(pawl_str quoted, pawl_buf *scratch) {
   return pawl_buf_str(scratch);
 }
 
-static int is_listed(const piece *p, pawl_str value) {
+/* A word that is a number is that number, as the schema has it, and no text. */
+static int is_listed(const piece *p, pawl_str text) {
   pawl_str rest = p->words, word;
   while (cut(&rest, ',', &word))
-    if (pawl_str_eq(word, value)) return 1;
+    if (pawl_str_eq(word, text)) return !is_number(word);
+  return 0;
+}
+
+/* 2.0 is 2 here too: a schema's numbers are compared by what they are. */
+static int is_listed_number(const piece *p, pawl_str number) {
+  pawl_str rest = p->words, word;
+  while (cut(&rest, ',', &word))
+    if (is_number(word) && compare(word, number) == 0) return 1;
   return 0;
 }
 
@@ -409,14 +418,14 @@ static int is_empty(pawl_str container) {
 /* A value by itself, whatever a list holds. */
 static int fits_what(const piece *p, pawl_str value, pawl_buf *scratch) {
   const pawl_json_kind kind = pawl_json_kind_of(value);
-  const int is_number = kind == PAWL_JSON_INT || kind == PAWL_JSON_FLOAT;
+  const int is_num = kind == PAWL_JSON_INT || kind == PAWL_JSON_FLOAT;
   const int is_array =
       kind == PAWL_JSON_ARRAY || (kind == PAWL_JSON_OBJECT && is_empty(value));
   switch (p->what) {
     case OF_STRING:
       return kind == PAWL_JSON_STRING;
     case OF_NUMBER:
-      return is_number;
+      return is_num;
     case OF_INTEGER:
       return kind == PAWL_JSON_INT;
     case OF_BOOLEAN:
@@ -429,7 +438,7 @@ static int fits_what(const piece *p, pawl_str value, pawl_buf *scratch) {
       return kind == PAWL_JSON_OBJECT || kind == PAWL_JSON_ARRAY;
     case OF_SET:
       return kind == PAWL_JSON_STRING ? is_listed_text(p, value, scratch)
-                                      : is_number && is_listed(p, value);
+                                      : is_num && is_listed_number(p, value);
     default:
       return 1;
   }
