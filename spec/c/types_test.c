@@ -112,6 +112,14 @@ static void bounds_are_kept(void) {
   fits("\"array ..1\"", "[1]");
   differs("\"array ..1\"", "[1,2]", "in",
           "in: expected array ..1, found an array of 2");
+  differs("\"array 1..\"", "{}", "in", /* as Lua writes an empty list */
+          "in: expected array 1.., found an empty array");
+  differs("\"string[] 1..\"", "[]", "in",
+          "in: expected string[] 1.., found an empty array");
+  differs("\"string | integer[] 1..\"", "{}", "in",
+          "in: expected string | integer[] 1.., found an empty array");
+  differs("\"object 1..\"", "{}", "in",
+          "in: expected object 1.., found an empty object");
   differs("\"object ..1\"", "{\"a\":1,\"b\":2}", "in",
           "in: expected object ..1, found an object of 2");
   differs("\"string ..1\"",
