@@ -104,6 +104,19 @@ function Clock:next()
   return self:advance(math.max(due - self.us, 0) / 1e6)
 end
 
+-- One called by a dot has something else in front. Others than these have their
+-- methods: pawl.testing.interleave gives each party one.
+for _, name in ipairs { "now", "jump", "jump_to", "advance", "next" } do
+  local method = Clock[name]
+  Clock[name] = function(self, ...)
+    if type(self) ~= "table" or not self.us then
+      error(("clock.%s is a method: call it by a colon, clock:%s(...)"):format(
+        name, name), 2)
+    end
+    return method(self, ...)
+  end
+end
+
 --- Of a time as answers tell it: "2026-11-21T07:38:00Z".
 local function seconds_of(text)
   local us = require("pawl.core").time_parse(text)

@@ -112,6 +112,14 @@ static void bounds_are_kept(void) {
   fits("\"array ..1\"", "[1]");
   differs("\"array ..1\"", "[1,2]", "in",
           "in: expected array ..1, found an array of 2");
+  differs("\"array 1..\"", "{}", "in", /* as Lua writes an empty list */
+          "in: expected array 1.., found an empty array");
+  differs("\"string[] 1..\"", "[]", "in",
+          "in: expected string[] 1.., found an empty array");
+  differs("\"string | integer[] 1..\"", "{}", "in",
+          "in: expected string | integer[] 1.., found an empty array");
+  differs("\"object 1..\"", "{}", "in",
+          "in: expected object 1.., found an empty object");
   differs("\"object ..1\"", "{\"a\":1,\"b\":2}", "in",
           "in: expected object ..1, found an object of 2");
   differs("\"string ..1\"",
@@ -146,6 +154,15 @@ static void bounds_can_be_met(void) {
 static void sets_have_texts_and_numbers(void) {
   fits("\"one of low, high, 3\"", "\"high\"");
   fits("\"one of low, high, 3\"", "3");
+  fits("\"one of low, high, 3\"", "3.0");
+  fits("\"one of 1.50, 2\"", "1.5");
+  differs("\"one of 1, 2\"", "\"2\"", "in",
+          "in: expected one of 1, 2, found \"2\"");
+  differs("\"one of 1, 2\"", "\"\\u0032\"", "in",
+          "in: expected one of 1, 2, found \"\\u0032\"");
+  differs("\"one of 1, 2\"", "2.5", "in",
+          "in: expected one of 1, 2, found 2.5");
+  fits("\"one of 007\"", "\"007\"");
   fits("\"one of low, high\"", "\"\\u006cow\"");
   fits("\"one of a\\\"b, c\\\\d\"", "\"a\\\"b\"");
   fits("\"one of a\\\"b, c\\\\d\"", "\"a\\u0022b\"");

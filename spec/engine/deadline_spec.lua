@@ -683,6 +683,9 @@ kit.describe("a deadline that a function says", function(backend)
     assert.equal("failed", row.type)
     assert.equal("a", row.node)
     assert.equal("unknown", row.error.code)
+    assert.equal("`deadline` failed: unknown", row.error.message)
+    assert.equal("`deadline` failed: unknown",
+      assert(engine:explain(id)).error.message)
     clock:advance "1h"
     assert(engine:run())
     clock:advance "1h"

@@ -27,6 +27,8 @@ kit.describe("a declared input", function(backend)
         "input.price: expected number >= 0, found nothing" },
       { { price = 1, count = 1, noet = "x" }, "input",
         'input has no "noet"' },
+      { { price = 1, count = {} }, "input.count",
+        "input.count: expected integer > 0, found an empty object" },
       { "text", "input", 'input: expected an object, found "text"' },
     } do
       local id, err = engine:start("t.typed", wrong[1])
@@ -125,6 +127,34 @@ kit.describe("a declared input's schema", function(backend)
     assert.same({ type = { "string", "null" } }, schema().properties.n)
     assert.is_nil(schema().required)
     assert.is_nil(assert(engine.workflows:get "t.one").schema)
+  end)
+end)
+
+kit.describe("a declared input of lists", function(backend)
+  it("says of an empty one what it lacks, and not that it is none", function()
+    local engine = backend.fresh()
+    assert(engine:load(typed(nil, { count = "array 1.." })))
+    for _, empty in ipairs { {}, pawl.array {} } do
+      local _, err = engine:start("t.typed", { count = empty })
+      assert.equal('workflow "t.typed": input.count: expected array 1.., '
+        .. "found an empty array", err.message)
+    end
+    assert(engine:start("t.typed", { count = { 1 } }))
+  end)
+end)
+
+kit.describe("a declared input of one of some numbers", function(backend)
+  it("takes what its schema says, and no text", function()
+    local engine = backend.fresh()
+    assert(engine:load(typed(nil, { count = "one of 1, 2, many" })))
+    assert.same({ 1, 2, "many" },
+      assert(engine.workflows:get "t.typed").schema.properties.count.enum)
+    for _, count in ipairs { 2, 2.0, "many" } do
+      assert(engine:start("t.typed", { count = count }))
+    end
+    local _, err = engine:start("t.typed", { count = "2" })
+    assert.equal('workflow "t.typed": input.count: expected one of 1, 2, '
+      .. 'many, found "2"', err.message)
   end)
 end)
 

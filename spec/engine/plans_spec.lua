@@ -73,6 +73,7 @@ local MEANT = {
   { "event_unposted", "unposted .*received_at<", "what is late: a batch" },
   { "event_assigned", "assigned .*assigned_at<", "what is late: a batch" },
   { "event_assigned_first", "assigned .*assigned_at>", "the first" },
+  { "explain_assigned", "assigned .*assigned_at>", "a hundred" },
   { "message_list", "instance,seq%)>", "a page, in order" },
   { "outbox_list", "unpublished", "a page, in the order of the index" },
   { "outbox_list_tenant", "tenant=%?", "a page of a tenant, in that order" },

@@ -18,7 +18,7 @@ function takers.flow(more, code)
 end
 
 --- So many that wait.
-function takers.begin(engine, n, code)
+local function begin(engine, n, code)
   local ids = {}
   for i = 1, n do
     ids[i] = assert(engine:start(code or "t.one", { queue = "q" }))
@@ -27,13 +27,8 @@ function takers.begin(engine, n, code)
   return ids
 end
 
---- Sends one; how many it reached.
-function takers.job(engine, n, id)
-  return (assert(engine:signal { name = "job", key = "q", data = n, id = id }))
-end
-
 --- What those have got that have ended, in order.
-function takers.got(engine, ids)
+local function got(engine, ids)
   local list = {}
   for _, id in ipairs(ids) do
     local instance = assert(engine:get(id))
@@ -43,6 +38,26 @@ function takers.got(engine, ids)
   end
   table.sort(list)
   return list
+end
+
+--- What specs of them do, by the engine that `current` gives; it is given a new
+--- one, with its clock and its store's URL.
+---   begun(n, flow, code)  so many that wait, in a store of their own unless
+---                         `flow` is false: their ids
+---   job(n, id)            sends one; how many it reached
+---   got(ids)              what those have got that have ended, in order
+---@param current fun(...): pawl.Engine
+function takers.on(backend, current)
+  return function(n, flow, code)
+    if flow ~= false then
+      current(backend.fresh())
+      assert(current():load(flow or takers.flow()))
+    end
+    return begin(current(), n, code)
+  end, function(n, id)
+    return (assert(current():signal { name = "job", key = "q", data = n,
+      id = id }))
+  end, function(ids) return got(current(), ids) end
 end
 
 return takers

@@ -106,6 +106,29 @@ describe("advancing a clock", function()
   end)
 end)
 
+describe("a clock's method called by a dot", function()
+  it("says how it is called", function()
+    local clock = testing.clock()
+    for name, given in pairs { advance = "1h", jump = 60, next = false,
+      jump_to = "2027-01-01T00:00:00Z", now = false } do
+      local ok, err = pcall(function()
+        local _ = clock[name](given or nil)
+      end)
+      assert.is_false(ok)
+      assert.equal(("clock.%s is a method: call it by a colon, clock:%s(...)")
+        :format(name, name), err:match "^spec/lua/testing_spec.lua:%d+: (.*)")
+    end
+  end)
+
+  it("leaves its own errors where it was called", function()
+    local _, err = pcall(function()
+      testing.clock():advance "a while"
+      return 1
+    end)
+    assert.matches("^spec/lua/testing_spec.lua:%d+: advance: ", err)
+  end)
+end)
+
 describe("engine:run { wait = true } under such a clock", function()
   it("moves it until everything has ended", function()
     local engine <close>, clock, id = opened(timer "30d")

@@ -98,6 +98,8 @@ local MEANT = {
   { "event_unposted", "event_unposted by .*<=", "what is late: a batch" },
   { "event_assigned", "event_assigned by .*<=", "what is late: a batch" },
   { "event_assigned_first", "event_assigned by", "the first" },
+  { "explain_assigned", "event_assigned by", "a hundred, the newest first" },
+  { "explain_assigned", "^join by", "those, with what an instance waits for" },
   { "agenda_free", "all of agenda", "a draft of SQLite's, once a restore" },
   { "agenda_of", "agenda_pkey by .*instance >", "a page of the agenda" },
   { "breakpoint_halted", "agenda_pkey by .*instance >", "the same" },

@@ -100,6 +100,21 @@ select kind, name, key, source, by, received_at, count(*) over () as total
  where shard = @shard and instance = @id and not taken
  order by no limit @max;
 
+-- name: explain_assigned
+-- args: @shard smallint[], @home smallint, @id uuid, @now time?, @max integer
+-- rows: token integer, name text
+-- Events for waits of its that take one, which others have been assigned and
+-- not taken yet; among the newest that are under way.
+select v.token, v.name {{from_each}} (
+  select s.token, e.name
+    from (select tenant, key, name, expires_at from pawl.event
+           where shard = s.shard and assigned_at is not null
+           order by assigned_at desc limit @max) e
+    join (select token, tenant, pattern, key, free from pawl.subscription
+           where shard = @home and instance = @id offset 0) s
+      on s.tenant = e.tenant and s.key = e.key and {{pattern_fits e}}
+   where s.free and e.expires_at > {{now}}) v;
+
 -- name: explain_history
 -- args: @shard smallint, @id uuid, @max integer
 -- rows: seq bigint, type text, node text, token integer, visit bigint,

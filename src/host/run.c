@@ -59,6 +59,13 @@ static int push_handler(pawl_run *run, lua_State *L) {
   return is_callable(L);
 }
 
+/* What a node's function raises is told with its node, which has asked it; the
+ * node that asks this one has not begun. */
+static void tell_whose(const pawl_run *run) {
+  if (run->call->handler == PAWL_HANDLER_DEADLINE)
+    pawl_error_prefix(run->caught.err, "`%s` failed", run->says);
+}
+
 enum { AT_CATCH = 2, AT_CTX, AT_RESULT };
 
 /* Continues `body` when the handler has ended, well or not. */
@@ -77,6 +84,7 @@ static int after(lua_State *L, int status, lua_KContext context) {
   }
   if (status != LUA_OK && status != LUA_YIELD) {
     pawl_catch_status(&run->caught, L, status);
+    tell_whose(run);
     return 0;
   }
   pawl_code rc = pawl_ctx_take(run, L, AT_CTX);

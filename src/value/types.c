@@ -322,14 +322,39 @@ static size_t characters(pawl_str s) {
   return n;
 }
 
-/* A value as it is shown: what is long by how long it is. */
-static void show_found(pawl_str value, char *out, size_t size) {
+static void show_members(const char *as, pawl_str value, char *out,
+                         size_t size) {
+  const int n = pawl_json_count(value);
+  if (n)
+    snprintf(out, size, "an %s of %d", as, n);
+  else
+    snprintf(out, size, "an empty %s", as);
+}
+
+/* May it be a list, with enough in it? */
+static int takes_lists(pawl_str type) {
+  int ignored;
+  pawl_str rest, one;
+  piece read;
+  if (pawl_json_kind_of(type) != PAWL_JSON_STRING) return 0;
+  rest = body_of(type, &ignored);
+  while (cut(&rest, '|', &one))
+    if (!read_piece(one, &read) && (read.is_list || read.what == OF_ARRAY))
+      return 1;
+  return 0;
+}
+
+/* A value as it is shown: what is long by how long it is. {} is an empty array
+ * to what takes arrays, and there it lacks members. */
+static void show_found(pawl_str type, pawl_str value, char *out, size_t size) {
   switch (value.at ? pawl_json_kind_of(value) : PAWL_JSON_NULL) {
     case PAWL_JSON_OBJECT:
-      snprintf(out, size, "an object of %d", pawl_json_count(value));
+      show_members(
+          !pawl_json_count(value) && takes_lists(type) ? "array" : "object",
+          value, out, size);
       return;
     case PAWL_JSON_ARRAY:
-      snprintf(out, size, "an array of %d", pawl_json_count(value));
+      show_members("array", value, out, size);
       return;
     case PAWL_JSON_STRING:
       if (value.len < size) break;
@@ -349,7 +374,7 @@ static pawl_code misfit(const path *p, pawl_str type, pawl_str value) {
   const pawl_str want = wants == PAWL_JSON_STRING  ? body_of(type, &ignored)
                         : wants == PAWL_JSON_ARRAY ? pawl_strz("an array")
                                                    : pawl_strz("an object");
-  show_found(value, found, sizeof found);
+  show_found(type, value, found, sizeof found);
   pawl_fail(p->err, PAWL_VALUE, "%s: expected %.*s, found %s", p->text,
             (int)want.len, want.at, found);
   pawl_error_where(p->err, "%s", p->text);
@@ -380,10 +405,19 @@ static pawl_str plain(pawl_str quoted, pawl_buf *scratch) {
   return pawl_buf_str(scratch);
 }
 
-static int is_listed(const piece *p, pawl_str value) {
+/* A word that is a number is that number, as the schema has it, and no text. */
+static int is_listed(const piece *p, pawl_str text) {
   pawl_str rest = p->words, word;
   while (cut(&rest, ',', &word))
-    if (pawl_str_eq(word, value)) return 1;
+    if (pawl_str_eq(word, text)) return !is_number(word);
+  return 0;
+}
+
+/* 2.0 is 2 here too: a schema's numbers are compared by what they are. */
+static int is_listed_number(const piece *p, pawl_str number) {
+  pawl_str rest = p->words, word;
+  while (cut(&rest, ',', &word))
+    if (is_number(word) && compare(word, number) == 0) return 1;
   return 0;
 }
 
@@ -409,14 +443,14 @@ static int is_empty(pawl_str container) {
 /* A value by itself, whatever a list holds. */
 static int fits_what(const piece *p, pawl_str value, pawl_buf *scratch) {
   const pawl_json_kind kind = pawl_json_kind_of(value);
-  const int is_number = kind == PAWL_JSON_INT || kind == PAWL_JSON_FLOAT;
+  const int is_num = kind == PAWL_JSON_INT || kind == PAWL_JSON_FLOAT;
   const int is_array =
       kind == PAWL_JSON_ARRAY || (kind == PAWL_JSON_OBJECT && is_empty(value));
   switch (p->what) {
     case OF_STRING:
       return kind == PAWL_JSON_STRING;
     case OF_NUMBER:
-      return is_number;
+      return is_num;
     case OF_INTEGER:
       return kind == PAWL_JSON_INT;
     case OF_BOOLEAN:
@@ -429,7 +463,7 @@ static int fits_what(const piece *p, pawl_str value, pawl_buf *scratch) {
       return kind == PAWL_JSON_OBJECT || kind == PAWL_JSON_ARRAY;
     case OF_SET:
       return kind == PAWL_JSON_STRING ? is_listed_text(p, value, scratch)
-                                      : is_number && is_listed(p, value);
+                                      : is_num && is_listed_number(p, value);
     default:
       return 1;
   }

@@ -5,7 +5,8 @@
  *   "integer > 0"  "number >= 0 < 1"  "integer 1..10"  "string ..80"
  *                               bounds: of a number, of a string's characters,
  *                               of how many members there are
- *   "one of low, normal, high"  one of these texts, or numbers
+ *   "one of low, normal, high"  one of these texts; a word that is a number, as
+ *                               in "one of 1, 2", is that number, and no text
  *   "string | integer"          either
  *   "string[]"                  an array of these
  *   "string?"                   it may be left out, or null
@@ -42,7 +43,7 @@ pawl_code pawl_types_fit_member(pawl_str type, const char *name,
 /* A declaration, which was checked, as JSON Schema (2020-12), for whoever draws
  * a form of it: an object with "$schema". What may be left out may be null, as
  * it is here. Two things are said otherwise there: 3.0 is an integer, and {} no
- * array. What "one of" has is a number or a text, as it is written. */
+ * array. */
 void pawl_types_schema(pawl_str type, pawl_buf *out);
 
 #endif

@@ -132,6 +132,10 @@ return {
       w.match and ", if its `match` agrees" or "",
       words.signal(w, data.id), to and " to " .. words.quoted(to) or "")
     if w.take then text = text .. " One of those that wait takes it." end
+    if w.assigned then
+      text = text .. (" %s was assigned to another: if that does not take it, "
+        .. "it goes to more within seconds."):format(words.quoted(w.assigned))
+    end
     return text .. judged(w) .. words.timeout_of(data, token)
       .. words.moved_by(data, w)
   end,

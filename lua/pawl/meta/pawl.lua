@@ -634,7 +634,8 @@ function Transaction:query(sql, ...) end
 ---                           itself failed, match_failed and error, where
 ---                           `accepts` or `answer` refused, refused and error;
 ---                           accepts, where that is declared; take: "one",
----                           where others may have it;
+---                           where others may have it; assigned: the event's
+---                           name, where another has it, and has not taken it;
 ---                           of a condition: until, and due, where it is to be
 ---                           asked and nobody has yet;
 ---                           of a time: at, and where an event moves it event and

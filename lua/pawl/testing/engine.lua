@@ -169,10 +169,10 @@ function engine.open(given)
   tell("opened", state)
   state.clock.engines[self] = true
   for _, flow in ipairs(given.load or {}) do
-    local ok, err = methods.load(self, flow)
+    local ok, err = pcall(methods.load, self, flow)
     if not ok then
       state.engine:close()
-      caller.fail("%s", tostring(err))
+      error(err, 0)
     end
   end
   return self
@@ -248,17 +248,17 @@ function methods:close()
   return state.engine:close()
 end
 
---- As engine:load; steps can be given doubles.
+--- As engine:load; steps can be given doubles. Raises what is wrong.
 ---@param flow string|pawl.Workflow
 ---@param options? { trust?: string|pawl.Trust }
 function methods:load(flow, options)
   caller.check("load", 1, "flow", flow)
   local state = states[self]
   local loaded, err = load_by(state, flow, options)
-  if not loaded then return nil, err end
+  if not loaded then caller.fail("%s", tostring(err)) end
   state.loaded[#state.loaded + 1] = { flow, options }
   for _, mate in ipairs(state.mates or {}) do
-    assert(methods.load(mate, flow, options))
+    methods.load(mate, flow, options)
   end
   return loaded
 end

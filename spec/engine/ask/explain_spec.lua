@@ -225,6 +225,12 @@ kit.describe("explaining", function(backend)
           1, true)
       end
       assert(engine:signal { name = "job", key = "A 7" })
+      local first, second = explain(engine, ids[1]), explain(engine, ids[2])
+      local sentence = '"job" was assigned to another: if that does not take '
+        .. "it, it goes to more within seconds."
+      assert.is_nil(first.tokens[1].waiting_for.assigned)
+      assert.equal("job", second.tokens[1].waiting_for.assigned)
+      assert.matches(sentence, said(second), 1, true)
       assert(engine:run())
       local left = {}
       for _, id in ipairs(ids) do
@@ -232,6 +238,7 @@ kit.describe("explaining", function(backend)
         left[#left + 1] = token and token.waiting_for.take
         if token then
           assert.equal(0, token.waiting_for.turned_down)
+          assert.is_nil(token.waiting_for.assigned)
           assert.is_nil(said(why):find("Has come in", 1, true))
         end
       end

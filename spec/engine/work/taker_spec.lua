@@ -7,19 +7,10 @@ local waiting = takers.flow
 
 kit.describe("an event that one takes for all", function(backend)
   local engine, clock, url
-
-  --- So many that wait, in a store of their own unless `flow` is false.
-  local function begun(n, flow, code)
-    if flow ~= false then
-      engine, clock, url = backend.fresh()
-      assert(engine:load(flow or waiting()))
-    end
-    return takers.begin(engine, n, code)
-  end
-
-  local function job(n, id) return takers.job(engine, n, id) end
-
-  local function got(ids) return takers.got(engine, ids) end
+  local begun, job, got = takers.on(backend, function(...)
+    if ... then engine, clock, url = ... end
+    return engine
+  end)
 
   it("goes to one instance each, whoever that is", function()
     local ids = begun(5)

@@ -59,6 +59,21 @@ for _, backend in ipairs(backends) do
     local few = backend.name ~= "sqlite" and 8 or nil
     after_each(backend.cleanup)
 
+    it("move the clock by the one that each is given", function()
+      local times = {}
+      count { store = store, max = 4, parties = {
+        function(engine, clock)
+          assert(engine:start "t.count")
+          times[1] = clock:advance "1h" - clock:jump(0)
+          times[2] = select(2, pcall(clock.advance, "1h"))
+        end,
+        function() end,
+      }, check = function() end }
+      assert.equal(0, times[1])
+      assert.matches("call it by a colon, clock:advance(...)", times[2], 1,
+        true)
+    end)
+
     it("find an update that is lost outside, and tell its story", function()
       local ok, err = pcall(count, { store = store })
       assert.is_false(ok)

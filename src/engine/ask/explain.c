@@ -17,6 +17,7 @@
 #include "ask.h"
 
 enum {
+  MAX_ASSIGNED = 100, /* that are under way, of a shard */
   MAX_CHILDREN = 100,
   MAX_LETTERS = 100,
   MAX_REASONS = 100, /* rows of history that may say why */
@@ -38,6 +39,7 @@ typedef enum part {
   TASKS,
   OWNERS,
   CHILDREN,
+  ASSIGNED,
   INBOX,
   REASONS,
   MESSAGES,
@@ -80,6 +82,11 @@ static pawl_code send_all(pawl_engine *e, int shard, const pawl_id *id,
     PAWL_PUT(&e->args, explain_child, .shard = s, .home = shard, .id = id,
              .max = MAX_CHILDREN);
   MUST(pawl_store_send(e->store, &e->args, &sent[CHILDREN], err));
+  pawl_args_begin(&e->args, PAWL_STMT_explain_assigned);
+  for (int s = 0; s < e->nshards; s++)
+    PAWL_PUT(&e->args, explain_assigned, .shard = s, .home = shard, .id = id,
+             .now = now, .max = MAX_ASSIGNED);
+  MUST(pawl_store_send(e->store, &e->args, &sent[ASSIGNED], err));
   ASK(INBOX, explain_inbox, .max = MAX_LETTERS);
   ASK(REASONS, explain_history, .max = MAX_REASONS);
   ASK(MESSAGES, explain_message, );
@@ -352,6 +359,14 @@ static void for_time(const token_view *v, pawl_object *o) {
   member_refused(v, PAWL_EAR_MOVE, o);
 }
 
+/* One that may come here, as others had it first. */
+static void member_assigned(const token_view *v, pawl_object *o) {
+  const pawl_rows *r = &v->f->at[ASSIGNED];
+  const int k = row_of(v, ASSIGNED, "token", NULL);
+  if (k >= 0)
+    pawl_member_str(o, "assigned", pawl_read_explain_assigned(r, k).name);
+}
+
 /* How many events came and did not match is told, too: a wait that turns all
  * of them down is the riddle that people have most. */
 static void for_event(const token_view *v, pawl_object *o) {
@@ -361,6 +376,7 @@ static void for_event(const token_view *v, pawl_object *o) {
   pawl_member_bool(o, "match", v->node->has_match);
   if (v->node->accepts.at) pawl_member_json(o, "accepts", v->node->accepts);
   if (v->node->take_one) pawl_member_textz(o, "take", "one");
+  member_assigned(v, o);
   pawl_member_int(o, "turned_down", turned_down(v));
   member_refused(v, PAWL_EAR_OWN, o);
 }
