@@ -37,6 +37,11 @@ local plants = {
     [[update pawl.instance set variables =
       replace(cast(variables as text), '"sum":', '"some":')$json
       where id = $one(t.queue)]],
+    [[$of(t.some) update pawl.instance set variables =
+      replace(cast(variables as text), '"sum":', '"some":')$json
+      where workflow = 't.some']],
+    "update pawl.history set node = 'x' where type = 'step' \
+      and instance = $one(t.pages)",
     "update pawl.history set type = 'recovered' where type = 'condition' \
       and instance = $one(t.met)",
     "update pawl.history set type = 'recovered' where type = 'rescheduled' \

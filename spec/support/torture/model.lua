@@ -197,6 +197,34 @@ function kinds.few(draw, case)
   draw:start(case)
 end
 
+--- A quarter of them may fail for good; with more it is sorry.
+function kinds.some(draw, case)
+  local n = draw.random:between(4, 30)
+  local most, is_sorry = n // 4, draw:is(case, "is_sorry", 30)
+  items(case, n)
+  local bad = is_sorry and most + 1 or draw.random:between(0, most)
+  case.input.bad = bad
+  case.expect.steps.item = is_sorry and { 0, n - bad } or n - bad
+  case.expect.vars = { failed = bad,
+    sum = n * (n + 1) - bad * (bad + 1) }
+  if is_sorry then
+    case.expect.vars, case.expect.steps.sum = nil, nil
+    case.expect.steps.sorry = 1
+  end
+  draw:fails(case.input, { "item" })
+  draw:start(case)
+end
+
+--- Each attempt but the last fails at a page of its own, as far as workers that
+--- died have left any.
+function kinds.pages(draw, case)
+  case.input.pages = draw.random:between(4, 12)
+  local failed = draw:fails(case.input, { "read", "last" })
+  draw:start(case)
+  case.expect = { status = { "completed" }, steps = once("read", "last"),
+    rows = { failed = { 0, failed } } }
+end
+
 function kinds.nest(draw, case)
   local n = draw.random:upto(6)
   items(case, n)
@@ -635,8 +663,8 @@ end
 
 local weights = { gone = 3, put = 3, mark = 3, lost = 3, seq = 10, slow = 2,
   all = 4, any = 4, two = 4, each = 4,
-  few = 3, nest = 3, asked = 4, kids = 3, call = 4, event = 6, many = 2,
-  begun = 3,
+  few = 3, some = 4, pages = 3, nest = 3, asked = 4, kids = 3, call = 4,
+  event = 6, many = 2, begun = 3,
   late = 4, timer = 4, task = 5, beside = 5, queue = 4, desk = 5, back = 6,
   moved = 4, met = 4, token = 4,
   saga = 6, recalled = 3, book = 5, hold = 6,
@@ -647,6 +675,7 @@ local weights = { gone = 3, put = 3, mark = 3, lost = 3, seq = 10, slow = 2,
 local ways = {
   seq = { { is_big = true, is_cancelled = false } },
   kids = { { is_cancelled = false } },
+  some = { { is_sorry = true }, { is_sorry = false } },
   desk = { { is_refused = true } },
   saga = { { is_let_go = true }, { is_let_go = false } },
   hold = { { is_left = true }, { is_left = false } },

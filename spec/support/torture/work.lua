@@ -58,8 +58,11 @@ function work.step(ctx)
   fail_if_told(ctx)
 end
 
---- An item of an each: its result is twice the item.
+--- An item of an each: its result is twice the item. A bad one fails for good.
 function work.item(ctx)
+  if ctx.input.bad and ctx.token.data.item <= ctx.input.bad then
+    error { code = "t.bad" }
+  end
   work.step(ctx)
   return nil, 2 * ctx.token.data.item
 end
@@ -78,6 +81,22 @@ function work.sum(ctx)
   end
   ctx.vars.sum, ctx.vars.failed, ctx.vars.results = sum, failed, nil
   ctx.vars.counted = counted
+end
+
+--- Page by page, each of which is told. An attempt that failed was at a page
+--- that it had told; a worker that died had told of those before.
+function work.read(ctx)
+  local from = ctx.progress or 0
+  if math.type(from) ~= "integer" or from < ctx.attempt - 1 then
+    error { code = "t.lost", message = "it was at page " .. tostring(from),
+      retry = false }
+  end
+  for page = from + 1, ctx.input.pages do
+    if ctx.heartbeat(page) then return end
+    fail_if_told(ctx)
+    pace(ctx)
+  end
+  leave_marks(ctx, "n_", "t.step")
 end
 
 --- In a transactional step: a row of the ledger, and a row that a failure
