@@ -329,6 +329,31 @@ kit.describe("a boundary timer", function(backend)
     assert.equal(0, #open_tasks(engine))
   end)
 
+  it("of a fork is over with it, also where it leads to a later one", function()
+    local flow = pawl.workflow { code = "t.bound" }
+    flow:fork("both", { next = { "a", "b" },
+      on_event = { event = "t.off", next = "more" } })
+    flow:step("a", { run = noop, next = "met" })
+    flow:step("b", { run = noop, next = "met" })
+    flow:join("met", { next = "w" })
+    flow:wait("w", { event = "t.go", next = "way" })
+    flow:choice("way", { next = { more = "more", again = "both" },
+      choose = function() return "more" end })
+    flow:fork("more", { next = { "c", "d" } })
+    flow:step("c", { run = noop, next = "all" })
+    flow:step("d", { run = noop, next = "all" })
+    flow:join("all", { next = "done" })
+    flow:finish "done"
+    local engine, _, id = begun(backend, flow)
+    assert.equal("w", nodes(engine, id))
+    engine:signal { name = "t.off", instance = id }
+    assert(engine:run())
+    assert.equal("w", nodes(engine, id))
+    assert(engine:signal { name = "t.go", instance = id })
+    assert(engine:run())
+    assert.completed(engine, id)
+  end)
+
   it("of a fork ends with its last branch, where nobody joins", function()
     local flow = pawl.workflow { code = "t.bound" }
     flow:fork("both", { next = { "one", "two" },

@@ -394,6 +394,9 @@ static answer meets_again(walker *w, int join, int fork) {
   memset(w->other, 0, n);
   reach(w, join, fork, w->mark);
   w->other[fork] = 2;
+  /* its boundaries lead away from outside of it */
+  for (int i = 0; i < w->def->nodes[fork].nbeside; i++)
+    w->other[w->def->nodes[fork].beside[i]] = 2;
   reach(w, fork, join, w->other);
   for (int k = 0; k < w->def->nnodes; k++) {
     const meeting *o = &w->meetings[k];
