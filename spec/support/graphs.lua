@@ -618,8 +618,11 @@ function render.step(node, code)
       .. "      parent_end = %q })", code(node.starts), node.parent_end)
   end
   if node.token then
-    put("    ctx.vars.token_%s = ctx.callback(%q)", node.token.at,
-      node.token.event)
+    -- items of an each share the variable: all of them are to be known
+    put("    local token = ctx.callback(%q)\n    local all = ctx.vars.all_%s "
+      .. "or {}\n    all[#all + 1] = token\n    ctx.vars.all_%s, "
+      .. "ctx.vars.token_%s = all, token", node.token.event, node.token.at,
+      node.token.at, node.token.at)
   end
   if node.reads then
     put("    local given = ctx.output[%q]\n    if given then\n"

@@ -213,10 +213,12 @@ local function help_wait(self, id, node)
     return
   end
   if node.key == "token" then
-    local token = self:must("get", id).variables["token_" .. node.name]
+    local variables = self:must("get", id).variables
     self.sent = self.sent + 1
-    for _ = 1, self.random:upto(2) do
-      self:try("complete", token, { n = self.sent })
+    for _, token in ipairs(variables["all_" .. node.name] or {}) do
+      for _ = 1, self.random:upto(2) do
+        self:try("complete", token, { n = self.sent })
+      end
     end
     return
   end
