@@ -217,7 +217,8 @@ local function help_wait(self, id, node)
     self.sent = self.sent + 1
     for _, token in ipairs(variables["all_" .. node.name] or {}) do
       for _ = 1, self.random:upto(2) do
-        self:try("complete", token, { n = self.sent })
+        -- what its `match` and `answer` take: there is no second one
+        self:try("complete", token, { n = 14 * self.sent })
       end
     end
     return
