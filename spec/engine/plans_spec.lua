@@ -769,12 +769,12 @@ kit.describe("the cost of finding a letter", function(backend)
     return pg and ("array[%s]::%s[]"):format(value, kind) or value
   end
 
-  --- By the name alone, and by a pattern.
-  local function cost(url, name, prefix)
+  --- By the name alone, by a pattern, and by a key.
+  local function cost(url, name, prefix, key)
     local function id(text) return kit.id_literal(backend, text) end
     local given = { shard = "0", no = list("integer", "1"),
       id = list("uuid", id(EXECUTOR)), name = list("text", name),
-      prefix = list("text", prefix), key = list("text", "null"),
+      prefix = list("text", prefix), key = list("text", key or "null"),
       after_at = list("timestamptz", pg and "to_timestamp(0)" or "0"),
       after_no = list("uuid", id "00000000-0000-0000-0000-000000000000"),
       max = list("integer", "16") }
@@ -792,24 +792,27 @@ kit.describe("the cost of finding a letter", function(backend)
       or sqlite_cost(backend, url, statements.inbox_load, given)
   end
 
-  --- So many of each name, one name behind the other.
-  local function letters(url, names, n)
+  --- So many of each name, one name behind the other; `keyed`: each with a key
+  --- of its own.
+  local function letters(url, names, n, keyed)
+    local key = keyed and "'k' || i" or "null"
     local id = kit.id_literal(backend, EXECUTOR)
     for i, name in ipairs(names) do
       backend.sql(url, pg and ([[
         insert into pawl.inbox (shard, instance, no, kind, name, event_id, data,
-          received_at, addressed)
+          received_at, addressed, key)
         select 0, %s, lpad(to_hex(%d + i * 8), 32, '0')::uuid, 'event', '%s',
-          '%s' || i, 'null', to_timestamp(1700000000 + %d * 100000 + i), true
-          from generate_series(1, %d) i;]]):format(id, i, name, name, i, n)
+          '%s' || i, 'null', to_timestamp(1700000000 + %d * 100000 + i), true,
+          %s from generate_series(1, %d) i;]])
+          :format(id, i, name, name, i, key, n)
         or ([[
         with recursive n (i) as (select 1 union all select i + 1 from n
           where i < %d)
         insert into pawl_inbox (shard, instance, no, kind, name, event_id, data,
-          received_at, addressed)
+          received_at, addressed, key)
         select 0, %s, cast(printf('%%016d', %d + i * 8) as blob), 'event', '%s',
-          '%s' || i, 'null', 1700000000000000 + %d * 100000 + i, 1 from n;]])
-          :format(n, id, i, name, name, i))
+          '%s' || i, 'null', 1700000000000000 + %d * 100000 + i, 1, %s from n;]])
+          :format(n, id, i, name, name, i, key))
     end
   end
 
@@ -825,6 +828,16 @@ kit.describe("the cost of finding a letter", function(backend)
       assert.is_true(many[i] <= 2 * few[i] + 50,
         ("%s: %d, and %d among many"):format(what, few[i], many[i]))
     end
+  end)
+
+  it("with its key does not grow with those of other keys", function()
+    local function costs(n)
+      local _, _, url = backend.fresh()
+      letters(url, { "pay.one" }, n, true)
+      return cost(url, "'pay.one'", "null", "'k7'")
+    end
+    local few, many = costs(32), costs(ROWS)
+    assert(many <= 2 * few + 50, ("%d, and %d among many"):format(few, many))
   end)
 end)
 

@@ -371,3 +371,14 @@ select ctid as place, instance, seq from pawl.outbox
       from pawl.outbox t
      where t.shard = @shard and t.instance = s.instance and t.seq = s.seq
     offset 0 for update)
+
+-- fragment: letters_for
+-- The first of an inbox behind those seen, of a name, and as is said besides;
+-- in which order, in the words that the planner knows the index by.
+(select i.instance, i.no, i.kind, i.name, i.key, i.event_id, i.source,
+           i.by, i.data, i.addressed, i.received_at
+      from pawl.inbox i
+     where i.shard = @shard and i.instance = s.id and i.kind = 'event'
+       and not i.taken and i.name = w.name and {{1}}
+       and (i.received_at, i.no) > (s.after_at, s.after_no)
+     order by {{2}}, i.no limit s.max)

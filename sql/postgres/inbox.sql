@@ -24,7 +24,7 @@ select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
   union all
   (select * from pawl.inbox
     where shard = @shard and instance = s.id and kind = 'event' and not taken
-    order by name, received_at, no limit @events)) b
+    order by name, key, received_at, no limit @events)) b
  order by b.instance, b.received_at, b.no;
 
 -- name: inbox_find
@@ -35,8 +35,9 @@ select b.instance, b.no, b.kind, b.name, b.key, b.event_id, b.source,
 --       event_id text, source text, by text, data json,
 --       addressed boolean, received_at time, search integer
 -- Of each search, by its number, the first @max events behind those seen that
--- have its name or, one word behind a prefix, its pattern, and fit its key. For
--- a pattern, first which names there are: each is found behind the last.
+-- have its name or, one word behind a prefix, its pattern, and fit its key: have
+-- it; have none; or, of a search without one, were sent to it with any. For a
+-- pattern, first which names there are: each is found behind the last.
 select b.*, s.no as search
   from {{rows}}
  cross join lateral (
@@ -58,15 +59,12 @@ select b.*, s.no as search
      where left(n.name, length(s.prefix)) = s.prefix
        and strpos(substr(n.name, length(s.prefix) + 1), '.') = 0) w (name)
    cross join lateral (
-    select i.instance, i.no, i.kind, i.name, i.key, i.event_id, i.source,
-           i.by, i.data, i.addressed, i.received_at
-      from pawl.inbox i
-     where i.shard = @shard and i.instance = s.id and i.kind = 'event'
-       and not i.taken and i.name = w.name
-       and (i.received_at, i.no) > (s.after_at, s.after_no)
-       and (i.key = s.key or (i.key is null and s.key is null)
-            or (i.addressed and (i.key is null or s.key is null)))
-     order by i.received_at, i.no limit s.max) f
+    {{letters_for i.key = s.key; i.received_at}}
+    union all
+    {{letters_for i.key is null and (i.addressed or s.key is null); i.key, i.received_at}}
+    union all
+    {{letters_for i.key >= '' and i.addressed and s.key is null;
+      i.received_at}}) f
    order by f.received_at, f.no limit s.max) b
  order by s.no, b.received_at, b.no;
 

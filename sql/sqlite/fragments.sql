@@ -141,12 +141,27 @@ case when s.pattern like '%*'
                   '.') = 0
   else {{1}}.name = s.pattern end
 
--- fragment: letter_fits
--- Is it an event of that name that the search is for?
-not taken and name = {{1}}
+-- fragment: letters_for
+-- The events of that name that the search is for: those with its key; those
+-- without; and, of a search without one, those that were sent to it with any.
+select no from (
+      select no from pawl_inbox
+       where name = {{1}} and key = @key and {{letters_behind}})
+    union all
+    select no from (
+      select no from pawl_inbox
+       where name = {{1}} and key is null and (addressed or @key is null)
+         and {{letters_behind}})
+    union all
+    select no from (
+      select no from pawl_inbox
+       where name = {{1}} and key >= '' and addressed and @key is null
+         and {{letters_behind}})
+
+-- fragment: letters_behind
+-- The first of an inbox behind those seen.
+shard = @shard and instance = @id and kind = 'event' and not taken
     and (received_at, no) > (@after_at, @after_no)
-    and (key = @key or (key is null and @key is null)
-         or (addressed and (key is null or @key is null)))
   order by received_at, no limit @max
 
 -- fragment: leased

@@ -27,7 +27,7 @@ select instance, no, kind, name, key, event_id, source, by, data,
           select * from pawl_inbox
            where shard = @shard and instance = @id and kind = 'event'
              and not taken
-           order by name, received_at, no limit @events)) b
+           order by name, key, received_at, no limit @events)) b
  order by received_at, no;
 
 -- name: inbox_find
@@ -47,19 +47,16 @@ with recursive names (name) as (
     from names n where substr(n.name, 1, length(@prefix)) = @prefix)
 select instance, no, kind, name, key, event_id, source, by, data,
        addressed, received_at, @no as search
-  from (select * from (
-          select * from pawl_inbox
-           where shard = @shard and instance = @id and kind = 'event'
-             and {{letter_fits @name}})
-        union all
-        select i.* from names w cross join pawl_inbox i
-         where substr(w.name, 1, length(@prefix)) = @prefix
-           and instr(substr(w.name, length(@prefix) + 1), '.') = 0
-           and i.shard = @shard and i.instance = @id
-           and i.no in (
-            select no from pawl_inbox
-             where shard = @shard and instance = @id and kind = 'event'
-               and {{letter_fits w.name}}))
+  from pawl_inbox
+ where shard = @shard and instance = @id
+   and no in (
+    {{letters_for @name}}
+    union all
+    select f.no from names w cross join pawl_inbox f
+     where substr(w.name, 1, length(@prefix)) = @prefix
+       and instr(substr(w.name, length(@prefix) + 1), '.') = 0
+       and f.shard = @shard and f.instance = @id
+       and f.no in ({{letters_for w.name}}))
  order by received_at, no limit @max;
 
 -- name: inbox_known

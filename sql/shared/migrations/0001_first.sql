@@ -865,12 +865,12 @@ create table pawl.inbox (
 create unique index inbox_event on pawl.inbox
   (shard, instance, kind, event_id) where event_id is not null;
 -- In the order of arrival: each is found beside very many of the others, and
--- an event that is waited for beside those of other names.
+-- an event that is waited for beside those of other names and keys.
 create index inbox_open on pawl.inbox
   (shard, instance, kind, received_at, no)
   where not taken and kind in ('child', 'task');
 create index inbox_name on pawl.inbox
-  (shard, instance, name, received_at, no)
+  (shard, instance, name, key, received_at, no)
   where not taken and kind = 'event';
 create index inbox_request on pawl.inbox (shard, instance, received_at, no)
   where not taken and kind not in ('event', 'child', 'task');
