@@ -769,7 +769,7 @@ int pawl_decide_beside(const pawl_decision *d) {
       d->state.status == PAWL_STATUS_SUSPENDED || undo_waits(d) ||
       (d->state.deadline_us && pawl_decision_now(d) >= d->state.deadline_us))
     return 0;
-  return pawl_letters_ask_nothing(d) && !pawl_letters_cancel(d);
+  return pawl_letters_go_beside(d) && !pawl_letters_cancel(d);
 }
 
 /* ---- what would run ---- */

@@ -575,6 +575,8 @@ void pawl_version_change(pawl_decision *d, const pawl_crossing *c);
 
 /* Of one letter each. */
 int pawl_request_is(const pawl_letter *l);
+/* May it be taken while handlers of the instance wait? */
+int pawl_request_goes_beside(const pawl_letter *l);
 /* 1: it is dealt with; else it stays where it is. */
 int pawl_request_take(pawl_decision *d, const pawl_letter *l);
 /* Is the instance to end by it? */
@@ -598,6 +600,8 @@ static inline int64_t pawl_letter_int(const pawl_letter *l, const char *name,
 void pawl_letters_take(pawl_decision *d);
 /* Is none of them a request? */
 int pawl_letters_ask_nothing(const pawl_decision *d);
+/* May all of them be taken while handlers of the instance wait? */
+int pawl_letters_go_beside(const pawl_decision *d);
 /* Are all of them what a node waits for, in the inbox, and none a request? */
 int pawl_letters_are_news(const pawl_decision *d);
 /* The instance had ended before: what else lies there came too late, an answer

@@ -667,7 +667,7 @@ static void wake(pawl_decision *d, const pawl_letter *l) {
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     pawl_token *t = pawl_tok(d, k);
     if (!pawl_token_is_live(t->state) || !t->due_us || t->due_us <= at ||
-        !t->node || !may_wake(d, k, l))
+        !t->node || pawl_is_aloft(d, t) || !may_wake(d, k, l))
       continue;
     wake_token(d, k, at);
     n++;
@@ -852,33 +852,34 @@ static void transfer(pawl_decision *d, const pawl_letter *l) {
 typedef void (*taker)(pawl_decision *d, const pawl_letter *l);
 
 /* What may be taken whenever the instance is held, without any handler; what is
- * to end or to stop it, also behind a letter that waits (plan.holds). */
+ * to end or to stop it, also behind a letter that waits (plan.holds); what
+ * leaves the tokens of handlers that wait where they are, beside those. */
 static const struct {
   const char *kind;
   taker take;
-  int when_ended, goes_past;
+  int when_ended, goes_past, beside;
 } requests[] = {
-    {"cancel", pawl_request_cancel, 0, 1},
-    {"kill", pawl_request_cancel, 0, 1},
-    {"suspend", suspend, 0, 1},
-    {"resume", resume, 0, 0},
-    {"shift", shift, 0, 0},
-    {"retry", retry, 1, 0},
-    {"restart", restart, 1, 0},
-    {"move", move, 0, 0},
-    {"edit", edit, 0, 0},
-    {"wake", wake, 0, 0},
-    {"continue", go_on, 0, 0},
-    {"step", step, 0, 0},
-    {PAWL_HEED, heed, 0, 0},
-    {"transfer", transfer, 1, 0},
-    {"note", pawl_request_note, 1, 0},
-    {"delete", delete, 1, 1},
-    {"undelete", undelete, 1, 0},
-    {"purge", purge, 1, 0},
-    {"carry", carry, 1, 0},
-    {"reclaim", reclaim, 1, 0},
-    {"arrive", arrive, 1, 0},
+    {"cancel", pawl_request_cancel, 0, 1, 0},
+    {"kill", pawl_request_cancel, 0, 1, 0},
+    {"suspend", suspend, 0, 1, 0},
+    {"resume", resume, 0, 0, 0},
+    {"shift", shift, 0, 0, 0},
+    {"retry", retry, 1, 0, 0},
+    {"restart", restart, 1, 0, 0},
+    {"move", move, 0, 0, 0},
+    {"edit", edit, 0, 0, 1},
+    {"wake", wake, 0, 0, 1},
+    {"continue", go_on, 0, 0, 1},
+    {"step", step, 0, 0, 1},
+    {PAWL_HEED, heed, 0, 0, 1},
+    {"transfer", transfer, 1, 0, 0},
+    {"note", pawl_request_note, 1, 0, 1},
+    {"delete", delete, 1, 1, 0},
+    {"undelete", undelete, 1, 0, 0},
+    {"purge", purge, 1, 0, 0},
+    {"carry", carry, 1, 0, 0},
+    {"reclaim", reclaim, 1, 0, 0},
+    {"arrive", arrive, 1, 0, 0},
 };
 #define NREQUESTS (sizeof requests / sizeof *requests)
 
@@ -890,6 +891,12 @@ static int find_request(const pawl_letter *l) {
 
 int pawl_request_is(const pawl_letter *l) {
   return find_request(l) >= 0;
+}
+
+int pawl_request_goes_beside(const pawl_letter *l) {
+  const int i = find_request(l);
+
+  return i >= 0 && requests[i].beside;
 }
 
 int pawl_request_take(pawl_decision *d, const pawl_letter *l) {
