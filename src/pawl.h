@@ -1334,7 +1334,9 @@ typedef struct pawl_tick_stats {
                       kept short, children that end, counters, heartbeats */
   int64_t put_off; /* pieces of that for which it had no time: the next ticks
                       go on */
-  int64_t reserved[3]; /* zero */
+  int64_t outside; /* handlers that wait for more than a time: a descriptor, or
+                      what they ask for again and again */
+  int64_t reserved[2]; /* zero */
 } pawl_tick_stats;
 /* Claims, runs and commits until nothing is due or `budget_us` is spent (0: one
  * round). What it costs to claim, load, run and commit is measured, and what

@@ -933,7 +933,7 @@ end
 --- that takes its real time.
 local function pause(self, due, deadline, stats)
   local clock = virtual[self]
-  if clock and stats.waiting == 0 then
+  if clock and stats.outside == 0 then
     local us = math.floor(due * 1e6 + 0.5)
     if deadline then us = math.min(us, deadline.us) end
     clock.us = math.max(clock.us, us)
@@ -973,7 +973,7 @@ local function run_all(self, wait, deadline)
     local stuck = stats.claimed + stats.committed == 0
     if not due or not wait and (due > now or stuck) then return totals end
     -- time does not help it, and nobody else runs while this clock stands
-    if stuck and due <= now and virtual[self] and stats.waiting == 0 then
+    if stuck and due <= now and virtual[self] and stats.outside == 0 then
       return totals
     end
     if is_late(self, deadline) then return timed_out() end

@@ -289,7 +289,7 @@ static void drop_instance_nulls(lua_State *L) {
 }
 
 static int push_stats(lua_State *L, const pawl_tick_stats *s) {
-  lua_createtable(L, 0, 15);
+  lua_createtable(L, 0, 16);
   pawl_bind_set_int(L, "claimed", s->claimed);
   pawl_bind_set_int(L, "steps", s->steps);
   pawl_bind_set_int(L, "commits", s->commits);
@@ -298,6 +298,7 @@ static int push_stats(lua_State *L, const pawl_tick_stats *s) {
   pawl_bind_set_int(L, "ended", s->ended);
   pawl_bind_set_int(L, "held", s->held);
   pawl_bind_set_int(L, "waiting", s->waiting);
+  pawl_bind_set_int(L, "outside", s->outside);
   pawl_bind_push_due(L, s->next_due_us);
   lua_setfield(L, -2, "next_due");
   pawl_bind_set_seconds(L, "over", s->over_us);

@@ -443,6 +443,7 @@ function Transaction:query(sql, ...) end
 ---@field ended integer      instances that ended
 ---@field held integer       still leased when the tick returned
 ---@field waiting integer    of those, instances whose handlers wait
+---@field outside integer    handlers that wait for more than a time
 ---@field next_due? number   when to look again; 0 now, nil nothing due
 ---@field unsaved integer      commits that a power cut could take
 ---@field unwritten integer    of those: what killing the process would take, too

@@ -204,6 +204,14 @@ static int ask(pawl_engine *e, pawl_flight *f) {
   return 1;
 }
 
+int pawl_await_outside(pawl_engine *e) {
+  int n = 0;
+
+  PAWL_EACH_FLIGHT(e, f)
+  n += pawl_run_await(f->run)->kind != PAWL_AWAIT_TIME;
+  return n;
+}
+
 int pawl_await_fds(pawl_engine *e) {
   int n = 1;
 

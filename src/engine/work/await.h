@@ -57,5 +57,7 @@ void pawl_await_rest(pawl_engine *e);
 int64_t pawl_await_next(pawl_engine *e);
 /* Their descriptors, into e->fds from the second on: how many with that. */
 int pawl_await_fds(pawl_engine *e);
+/* How many wait for more than a time. */
+int pawl_await_outside(pawl_engine *e);
 
 #endif

@@ -325,6 +325,7 @@ pawl_code pawl_rounds_end(pawl_engine *e, pawl_code rc, pawl_error *err) {
   if (rc == PAWL_OK) rc = give;
   e->stats->held = e->nheld;
   e->stats->waiting = e->nwaiting;
+  e->stats->outside = pawl_await_outside(e);
   /* what was cut short, or failed, may have left, or not seen, what is due */
   e->stats->next_due_us =
       e->interrupted || rc != PAWL_OK ? 0 : pawl_rounds_next(e);
