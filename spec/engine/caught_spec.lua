@@ -205,23 +205,29 @@ kit.describe("ctx.error", function(backend)
   end)
 
   it("is for undo, which is told why", function()
-    local engine = backend.fresh()
+    local engine, clock = backend.fresh()
     local told = {}
     local flow = pawl.workflow { code = "t.caught" }
     flow:step("first", { run = function() end, undo = function(ctx)
-      told[#told + 1] = ctx.error and ctx.error.code or "none"
+      local e = ctx.error
+      told[#told + 1] = e and e.code .. " " .. e.node .. " " .. e.attempt
+        or "none"
     end })
-    flow:step("last", { retry = false, run = function(ctx)
+    flow:step("last", { retry = 2, run = function(ctx)
       if ctx.input.fails then error { code = "sold_out" } end
     end })
     flow:wait("w", { event = "t.never" })
     assert(engine:load(flow))
-    assert(engine:start("t.caught", { fails = true }))
+    local failed = assert(engine:start("t.caught", { fails = true }))
+    assert(engine:run())
+    clock:advance "1h"
+    assert(engine:run())
+    assert.is_nil(assert(engine:get(failed)).error.attempt)
     local id = assert(engine:start("t.caught", {}))
     assert(engine:run())
     assert(engine:cancel(id))
     assert(engine:run())
-    assert.same({ "sold_out", "none" }, told)
+    assert.same({ "sold_out last 2", "none" }, told)
   end)
 
   it("is nil where nothing has failed, and details are not endless",

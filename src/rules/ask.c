@@ -1,6 +1,9 @@
 /* Handlers: one is asked, and what comes too late does not count. */
 #include <assert.h>
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "../value/json.h"
 #include "machine.h"
 
@@ -69,13 +72,20 @@ pawl_code pawl_run_handler(pawl_decision *d, int k, const pawl_node *node,
   return pawl_run_handler_on(d, k, node, handler, none, none, err);
 }
 
-/* What has led to the token's node, or to its undoing. */
-static pawl_str error_of(const pawl_decision *d, const pawl_token *t) {
-  const pawl_str own = pawl_caught_told(t);
-  const pawl_buf *undone = &d->plan.state.undo.error;
+/* What has led to its undoing, in `out`; of a node that undoes it says all
+ * there is already. */
+static void tell_undo(pawl_decision *d, pawl_buf *out) {
+  const pawl_compensation *u = &d->plan.state.undo;
+  char attempt[24];
+  pawl_str known;
 
-  if (own.len || !pawl_is_undoing(d) || !undone->len) return own;
-  return pawl_buf_str(undone);
+  pawl_buf_adds(out, pawl_buf_str(&u->error));
+  if (!u->error.len || !u->node.len || u->attempt < 1 ||
+      pawl_json_get(pawl_buf_str(out), "node", &known))
+    return;
+  (void)snprintf(attempt, sizeof attempt, "%" PRId64, u->attempt);
+  pawl_object_set_text(out, "node", pawl_buf_str(&u->node));
+  pawl_object_set(out, "attempt", pawl_strz(attempt));
 }
 
 /* To who cleans up: why, and who wanted it so. */
@@ -94,7 +104,6 @@ static void tell_cancellation(pawl_decision *d, pawl_buf *out) {
     if (pawl_json_get(all, members[i], &value))
       pawl_member_json(&o, members[i], value);
   pawl_object_end(&o);
-  if (out->failed) d->plan.failed = 1;
 }
 
 pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
@@ -104,13 +113,14 @@ pawl_code pawl_run_handler_on(pawl_decision *d, int k, const pawl_node *node,
                      .handler = handler,
                      .event = event,
                      .output = output,
-                     .error = error_of(d, pawl_tok(d, k))};
+                     .error = pawl_caught_told(pawl_tok(d, k))};
   pawl_buf why = {.alloc = d->alloc};
 
-  if (!q.error.at && pawl_is_cleaning(d)) {
+  if (!q.error.len && pawl_is_undoing(d)) tell_undo(d, &why);
+  if (!q.error.len && !why.len && pawl_is_cleaning(d))
     tell_cancellation(d, &why);
-    q.error = pawl_buf_str(&why);
-  }
+  if (why.failed) d->plan.failed = 1;
+  if (why.len) q.error = pawl_buf_str(&why);
   pawl_code rc = pawl_run_question(d, k, &q, err);
   pawl_buf_deinit(&why);
   return rc;
