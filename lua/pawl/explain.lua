@@ -291,7 +291,23 @@ end
 
 local function letter(l)
   return l.kind .. (l.name and " " .. words.quoted(l.name) or "")
-    .. (l.by and " by " .. l.by or "")
+    .. (l.by and l.by ~= "" and " by " .. l.by or "")
+end
+
+--- What is done while handlers of the instance wait, and what comes to a node:
+--- all else waits until they are back, and the other branches with it.
+local BESIDE = { event = true, child = true, task = true, edit = true,
+  wake = true, note = true, continue = true, step = true, heed = true }
+
+local function waits_for_handler(data)
+  local runs, asked = false, nil
+  for _, token in ipairs(data.tokens) do
+    runs = runs or token.waiting_for.what == "worker"
+  end
+  for _, l in ipairs(data.inbox) do
+    if not BESIDE[l.kind] then asked = asked or l.kind end
+  end
+  return runs and data.lease and not data.lease.lapsed and asked
 end
 
 --- Events that no wait wanted stay; of one that is not due, all are such.
@@ -305,9 +321,12 @@ local function inbox(data)
     or asked > 0 and "Has come in and is not taken"
     or "Has come in and is still to be looked at"
   local more = data.inbox_total - #data.inbox
-  return ("%s: %s%s."):format(said,
+  local behind = waits_for_handler(data)
+  return ("%s: %s%s.%s"):format(said,
     table.concat(words.mapped(data.inbox, letter), ", "),
-    more > 0 and (", and %d more"):format(more) or "")
+    more > 0 and (", and %d more"):format(more) or "",
+    behind and (" What is to %s waits for the handler that runs, and so do "
+      .. "other branches meanwhile."):format(behind) or "")
 end
 
 local function children(data)

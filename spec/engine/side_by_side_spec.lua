@@ -298,6 +298,8 @@ kit.describe("beside a handler that waits", function(backend)
     assert(engine:edit(id, { set = { edited = true } }))
     assert(engine:run())
     assert.same({}, assert(engine:get(id)).variables)
+    assert.matches("What is to suspend waits for the handler that runs",
+      table.concat(assert(engine:explain(id)).sentences, "\n"), 1, true)
     clock:advance(60)
     assert(engine:run())
     local instance = assert(engine:get(id))
