@@ -143,107 +143,15 @@ static pawl_code reach(pawl_engine *e, const pawl_event *v, int shard,
   return rc;
 }
 
-/* ---- to all that are told of each event ---- */
-
-/* Those of a shard that wait for a pattern, page by page, in the order of their
- * ids. */
-typedef struct page {
-  const pawl_buf *pattern;
-  pawl_id after;
-  int more; /* there may be others */
-  int at;   /* where the answer will be */
-  int n;
-  pawl_buf rows; /* kept: what is done with them uses the connection */
-} page;
-
-static pawl_code ask_match(pawl_engine *e, const pawl_event *v, int shard,
-                           page *p, pawl_error *err) {
-  if (v->key.len)
-    return PAWL_SEND(e->store, subscription_match, &p->at, err, .shard = shard,
-                     .tenant = pawl_buf_str(&v->tenant),
-                     .pattern = pawl_buf_str(p->pattern),
-                     .key = pawl_buf_str(&v->key), .after = &p->after,
-                     .max = BATCH);
-  return PAWL_SEND(e->store, subscription_match_open, &p->at, err,
-                   .shard = shard, .tenant = pawl_buf_str(&v->tenant),
-                   .pattern = pawl_buf_str(p->pattern), .after = &p->after,
-                   .max = BATCH);
-}
-
-static pawl_code hear_match(pawl_engine *e, page *p, pawl_error *err) {
-  pawl_rows rows;
-
-  pawl_store_rows(e->store, p->at, &rows);
-  MUST(PAWL_KEEP(subscription_match, &rows, &p->rows, err));
-  assert(rows.nrows <= BATCH); /* as many as were asked for: ids has room */
-  p->n = rows.nrows;
-  p->more = rows.nrows == BATCH;
-  return PAWL_OK;
-}
-
-/* The next page of each pattern and, with the first of them, who is free of
- * those of which one is told: in one round trip. */
-static pawl_code look(pawl_engine *e, const pawl_event *v, int shard,
-                      page pages[2], pawl_free_one *free, pawl_error *err) {
-  pawl_free_asked asked;
-  pawl_code rc = PAWL_OK;
-
-  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
-  for (int i = 0; i < 2; i++)
-    if (pages[i].more) TRY(ask_match(e, v, shard, &pages[i], err));
-  if (free) TRY(pawl_assign_ask(e, v, shard, NULL, &asked, err));
-  TRY(pawl_store_commit(e->store, err));
-  for (int i = 0; i < 2; i++) {
-    pages[i].n = 0;
-    if (pages[i].more) MUST(hear_match(e, &pages[i], err));
-  }
-  if (free) pawl_assign_hear(e, v, shard, &asked, free);
-  return PAWL_OK;
-out:
-  pawl_store_rollback(e->store);
-  return rc;
-}
-
-/* Each once, though several of its tokens may wait; those apart that were
- * carried to another store. */
-static pawl_code post_page(pawl_engine *e, pawl_event *v, int shard, page *p,
-                           pawl_error *err) {
-  struct {
-    pawl_id ids[BATCH];
-    int n;
-  } here = {.n = 0}, away = {.n = 0}, *r;
-  int64_t uncounted = 0; /* it is read only if they are reclaimed */
-
-  for (int i = 0; i < p->n; i++) {
-    const pawl_subscription_match_row *row =
-        &PAWL_KEPT(subscription_match, &p->rows)[i];
-    r = row->away ? &away : &here;
-    p->after = *row->instance;
-    if (!r->n || !pawl_id_eq(&p->after, &r->ids[r->n - 1]))
-      r->ids[r->n++] = p->after;
-  }
-  if (here.n) MUST(reach(e, v, shard, here.ids, here.n, &v->reached, err));
-  if (away.n) MUST(reach(e, v, shard, away.ids, away.n, &uncounted, err));
-  return PAWL_OK;
-}
-
-/* *free, of an event with a key: who is, of this shard and of what it was. */
-static pawl_code post_shard(pawl_engine *e, pawl_event *v, int shard,
-                            pawl_free_one *free, pawl_error *err) {
-  page pages[2] = {{.pattern = &v->name, .more = 1},
-                   {.pattern = &v->wide, .more = 1}};
-  pawl_free_one *first = v->key.len ? free : NULL;
-  pawl_code rc = PAWL_OK;
-
-  for (int i = 0; i < 2; i++) pages[i].rows.alloc = &e->alloc;
-  for (; pages[0].more || pages[1].more; first = NULL) {
-    TRY(look(e, v, shard, pages, first, err));
-    for (int i = 0; i < 2; i++) TRY(post_page(e, v, shard, &pages[i], err));
-  }
-out:
-  for (int i = 0; i < 2; i++) pawl_buf_deinit(&pages[i].rows);
-  return rc;
-}
+/* What else is read along with the first page: who is free of those of which
+ * one is told, of an event with a key, in all shards that were looked at; and,
+ * once, what it starts. */
+typedef struct beside {
+  pawl_free_one free;
+  pawl_buf triggers; /* kept */
+  int ntriggers;     /* -1: they are to be read */
+  int fired;         /* of them */
+} beside;
 
 /* ---- to workflows that it starts ---- */
 
@@ -319,32 +227,145 @@ out:
   return rc;
 }
 
-/* One that is refused for good holds up neither the others nor the event.
- * Their rows are kept: the starts that follow use the connection. */
-static pawl_code fire_triggers(pawl_engine *e, pawl_event *v,
+/* One that is refused for good holds up neither the others nor the event. */
+static pawl_code fire_triggers(pawl_engine *e, pawl_event *v, beside *b,
                                pawl_error *err) {
-  pawl_buf keep = {.alloc = &e->alloc};
-  pawl_rows rows;
   pawl_error why;
-  pawl_code rc = PAWL_OK;
 
-  TRY(PAWL_READ(e->store, trigger_match, &rows, err,
-                .exact = pawl_buf_str(&v->name),
-                .wide = pawl_buf_str(&v->wide)));
-  TRY(PAWL_KEEP(trigger_match, &rows, &keep, err));
-  for (int i = 0; i < rows.nrows; i++) {
-    rc = trigger_one(e, v, &PAWL_KEPT(trigger_match, &keep)[i], &why);
+  for (; b->fired < b->ntriggers; b->fired++) {
+    const trigger *t = &PAWL_KEPT(trigger_match, &b->triggers)[b->fired];
+    const pawl_code rc = trigger_one(e, v, t, &why);
     if (rc != PAWL_OK && !pawl_code_is_final(rc, &why)) {
       *err = why;
-      goto out;
+      return rc;
     }
     if (rc != PAWL_OK)
       pawl_log_error(&e->log, PAWL_ERROR,
                      "an event could not start a workflow", &why);
-    rc = PAWL_OK;
+  }
+  return PAWL_OK;
+}
+
+/* ---- to all that are told of each event ---- */
+
+/* Those of a shard that wait for a pattern, page by page, in the order of their
+ * ids. */
+typedef struct page {
+  const pawl_buf *pattern;
+  pawl_id after;
+  int more; /* there may be others */
+  int at;   /* where the answer will be */
+  int n;
+  pawl_buf rows; /* kept: what is done with them uses the connection */
+} page;
+
+static pawl_code ask_match(pawl_engine *e, const pawl_event *v, int shard,
+                           page *p, pawl_error *err) {
+  if (v->key.len)
+    return PAWL_SEND(e->store, subscription_match, &p->at, err, .shard = shard,
+                     .tenant = pawl_buf_str(&v->tenant),
+                     .pattern = pawl_buf_str(p->pattern),
+                     .key = pawl_buf_str(&v->key), .after = &p->after,
+                     .max = BATCH);
+  return PAWL_SEND(e->store, subscription_match_open, &p->at, err,
+                   .shard = shard, .tenant = pawl_buf_str(&v->tenant),
+                   .pattern = pawl_buf_str(p->pattern), .after = &p->after,
+                   .max = BATCH);
+}
+
+static pawl_code hear_match(pawl_engine *e, page *p, pawl_error *err) {
+  pawl_rows rows;
+
+  pawl_store_rows(e->store, p->at, &rows);
+  MUST(PAWL_KEEP(subscription_match, &rows, &p->rows, err));
+  assert(rows.nrows <= BATCH); /* as many as were asked for: ids has room */
+  p->n = rows.nrows;
+  p->more = rows.nrows == BATCH;
+  return PAWL_OK;
+}
+
+static pawl_code ask_beside(pawl_engine *e, const pawl_event *v, int shard,
+                            const beside *b, pawl_free_asked *free,
+                            int *triggers, pawl_error *err) {
+  if (v->key.len) MUST(pawl_assign_ask(e, v, shard, NULL, free, err));
+  if (b->ntriggers >= 0) return PAWL_OK;
+  return PAWL_SEND(e->store, trigger_match, triggers, err,
+                   .exact = pawl_buf_str(&v->name),
+                   .wide = pawl_buf_str(&v->wide));
+}
+
+static pawl_code hear_beside(pawl_engine *e, const pawl_event *v, int shard,
+                             beside *b, const pawl_free_asked *free,
+                             int triggers, pawl_error *err) {
+  pawl_rows rows;
+
+  if (v->key.len) pawl_assign_hear(e, v, shard, free, &b->free);
+  if (b->ntriggers >= 0) return PAWL_OK;
+  pawl_store_rows(e->store, triggers, &rows);
+  MUST(PAWL_KEEP(trigger_match, &rows, &b->triggers, err));
+  b->ntriggers = rows.nrows;
+  return PAWL_OK;
+}
+
+/* The next page of each pattern, in one round trip with what is beside it. */
+static pawl_code look(pawl_engine *e, const pawl_event *v, int shard,
+                      page pages[2], beside *b, pawl_error *err) {
+  pawl_free_asked free = {0, 0};
+  int triggers = -1;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_READ, err));
+  for (int i = 0; i < 2; i++)
+    if (pages[i].more) TRY(ask_match(e, v, shard, &pages[i], err));
+  if (b) TRY(ask_beside(e, v, shard, b, &free, &triggers, err));
+  TRY(pawl_store_commit(e->store, err));
+  for (int i = 0; i < 2; i++) {
+    pages[i].n = 0;
+    if (pages[i].more) MUST(hear_match(e, &pages[i], err));
+  }
+  return b ? hear_beside(e, v, shard, b, &free, triggers, err) : PAWL_OK;
+out:
+  pawl_store_rollback(e->store);
+  return rc;
+}
+
+/* Each once, though several of its tokens may wait; those apart that were
+ * carried to another store. */
+static pawl_code post_page(pawl_engine *e, pawl_event *v, int shard, page *p,
+                           pawl_error *err) {
+  struct {
+    pawl_id ids[BATCH];
+    int n;
+  } here = {.n = 0}, away = {.n = 0}, *r;
+  int64_t uncounted = 0; /* it is read only if they are reclaimed */
+
+  for (int i = 0; i < p->n; i++) {
+    const pawl_subscription_match_row *row =
+        &PAWL_KEPT(subscription_match, &p->rows)[i];
+    r = row->away ? &away : &here;
+    p->after = *row->instance;
+    if (!r->n || !pawl_id_eq(&p->after, &r->ids[r->n - 1]))
+      r->ids[r->n++] = p->after;
+  }
+  if (here.n) MUST(reach(e, v, shard, here.ids, here.n, &v->reached, err));
+  if (away.n) MUST(reach(e, v, shard, away.ids, away.n, &uncounted, err));
+  return PAWL_OK;
+}
+
+static pawl_code post_shard(pawl_engine *e, pawl_event *v, int shard,
+                            beside *b, pawl_error *err) {
+  page pages[2] = {{.pattern = &v->name, .more = 1},
+                   {.pattern = &v->wide, .more = 1}};
+  pawl_code rc = PAWL_OK;
+
+  for (int i = 0; i < 2; i++) pages[i].rows.alloc = &e->alloc;
+  for (; pages[0].more || pages[1].more; b = NULL) {
+    TRY(look(e, v, shard, pages, b, err));
+    if (b) TRY(fire_triggers(e, v, b, err));
+    for (int i = 0; i < 2; i++) TRY(post_page(e, v, shard, &pages[i], err));
   }
 out:
-  pawl_buf_deinit(&keep);
+  for (int i = 0; i < 2; i++) pawl_buf_deinit(&pages[i].rows);
   return rc;
 }
 
@@ -386,14 +407,17 @@ static pawl_code mark_posted(pawl_engine *e, const pawl_event *v,
 }
 
 static pawl_code post(pawl_engine *e, pawl_event *v, pawl_error *err) {
-  pawl_free_one free = {.there = 0};
+  beside b = {.triggers = {.alloc = &e->alloc}, .ntriggers = -1};
+  pawl_code rc = PAWL_OK;
 
   if (has_copy(e, v))
-    MUST(copy_event(e, v, err)); /* before who waits is read */
-  MUST(fire_triggers(e, v, err));
-  for (int s = 0; s < e->nshards; s++) MUST(post_shard(e, v, s, &free, err));
-  if (free.there) MUST(pawl_assign(e, v, &free, err));
-  return mark_posted(e, v, err);
+    TRY(copy_event(e, v, err)); /* before who waits is read */
+  for (int s = 0; s < e->nshards; s++) TRY(post_shard(e, v, s, &b, err));
+  if (b.free.there) TRY(pawl_assign(e, v, &b.free, err));
+  rc = mark_posted(e, v, err);
+out:
+  pawl_buf_deinit(&b.triggers);
+  return rc;
 }
 
 /* *is_new: it was not known. *posted: as its row says. */
