@@ -22,8 +22,9 @@ end
 
 --- "", ' by ann', ': "stuck"', ' by ann: "stuck"'.
 function words.who_why(by, reason)
-  return (by and " by " .. by or "")
-    .. (reason and reason ~= "" and ": " .. reason or "")
+  local function is_said(text) return type(text) == "string" and text ~= "" end
+  return (is_said(by) and " by " .. by or "")
+    .. (is_said(reason) and ": " .. reason or "")
 end
 
 function words.plural(n, one, many)

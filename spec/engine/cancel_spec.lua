@@ -169,3 +169,53 @@ kit.describe("cancelling", function(backend)
     assert.is_truthy(pawl.json.encode(instance))
   end)
 end)
+
+--- A timer of 100 seconds, a wait, or a task, and an event that ends it.
+local function ended_by(kind)
+  local flow = pawl.workflow { code = "t.off", cancel_on = "off" }
+  if kind == "timer" then
+    flow:timer("a", { after = 100, next = "z" })
+  elseif kind == "wait" then
+    flow:wait("a", { event = "go", next = "z" })
+  else
+    flow:task("a", { title = "Sign", next = "z" })
+  end
+  flow:finish "z"
+  return flow
+end
+
+kit.describe("an event that cancels", function(backend)
+  --- What somebody else does about it, who runs nothing.
+  local BETWEEN = {
+    ["it is edited"] = function(client, id)
+      assert(client:edit(id, { set = { x = 1 } }))
+    end,
+    ["it is resumed"] = function(client, id) assert(client:resume(id)) end,
+    ["it is resumed, and was looked at"] = function(client, id, engine)
+      assert(engine:run())
+      assert(client:resume(id))
+    end,
+  }
+  for _, kind in ipairs { "timer", "wait", "task" } do
+    for what, between in pairs(BETWEEN) do
+      it(("does so though %s before anybody looks, at a %s"):format(what, kind),
+        function()
+          local engine, clock, url = backend.fresh()
+          assert(engine:load(ended_by(kind)))
+          local client = kit.rival(backend, url, clock)
+          local id = assert(engine:start "t.off")
+          assert(engine:run())
+          if what:find "resumed" then assert(client:suspend(id)) end
+          clock:advance(1)
+          assert(client:signal { name = "off", instance = id })
+          clock:advance(1)
+          between(client, id, engine)
+          assert(engine:run())
+          assert.equal("cancelled", kit.status(engine, id))
+          local output, err = engine:result(id, { timeout = 0 })
+          assert.same({ nil, "cancelled" }, { output, err.code })
+          assert.matches("was cancelled$", err.message)
+        end)
+    end
+  end
+end)

@@ -387,12 +387,12 @@ static int is_empty(const pawl_decision *d) {
 
 /* Who can receive nothing does not look into the inbox again, nor clears it at
  * the end: what lies there is noted. A workflow that this one is moved to may
- * take it. */
+ * take it; or whoever may run nodes, as we may not (`leaves`). */
 static void note_mail(pawl_decision *d) {
   pawl_plan *p = &d->plan;
   int n = d->nletters;
 
-  if (!n || !d->def || d->def->can_receive) return;
+  if (!n || (!p->leaves && (!d->def || d->def->can_receive))) return;
   for (int i = 0; i < p->neffects; i++)
     n -= p->effects[i].kind == PAWL_EFFECT_TAKE ||
          p->effects[i].kind == PAWL_EFFECT_DELETE;
