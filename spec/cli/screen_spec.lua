@@ -176,6 +176,20 @@ kill -TERM $p; sleep 0.2; kill -INT $p; wait $p; echo ended $?; touch go
     assert.matches("\nended 130\n", out)
   end)
 
+  it("is stopped where nobody reads what it writes", function()
+    for _, how in ipairs { "", "--processes 2" } do
+      begin(SLOW, "t.slow")
+      local _, out = process.run({ "sh", "-c", ([[
+mkfifo log; exec 3<>log
+dd if=/dev/zero of=log bs=4096 count=99 oflag=nonblock 2>/dev/null
+$PAWL worker flow.lua %s >log & p=$!
+sleep 1; kill -TERM $p; touch go; wait $p; echo ended $?
+]]):format(how) }, { cwd = here.dir, stdin = "", env = { PAWL_STORE = "",
+        PAWL = command.path } })
+      assert.matches("^ended 0\n", out)
+    end
+  end)
+
   it("takes the line away whole when the window became narrower", function()
     begin(SLOW, "t.slow")
     local out = written(here, 80, [[

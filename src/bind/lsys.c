@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -32,6 +33,7 @@ static volatile sig_atomic_t caught, ncaught;
 static int64_t first_caught; /* written by handlers of signals alone */
 static int by_supervisor;    /* so is this */
 static volatile sig_atomic_t handler_runs;
+static volatile sig_atomic_t twin = -1; /* another way to standard output */
 static int only_count;      /* a supervisor ends its children first */
 static char announced[128]; /* said when the first one comes */
 
@@ -96,11 +98,25 @@ static int is_same_stop(int number) {
          pawl_clock_mono() - first_caught < SAME_STOP;
 }
 
-/* Whether what is written there now goes out at once: a signal does not wait
- * for who reads a full pipe, as the next one is to end us. */
-static int is_read(int fd) {
+#define READS_MS 100 /* who has not read that long does not */
+
+/* Where nobody reads a full pipe, a stop would wait for him, as would the write
+ * that it may have come into: what is still said goes nowhere. */
+static void stop_writing(int fd) {
   struct pollfd at = {.fd = fd, .events = POLLOUT};
-  return poll(&at, 1, 0) > 0 && (at.revents & POLLOUT);
+  int nowhere;
+
+  if (poll(&at, 1, READS_MS) != 0) return;
+  nowhere = open("/dev/null", O_WRONLY);
+  if (nowhere < 0) return;
+  dup2(nowhere, fd); /* a write is begun anew behind the signal (SA_RESTART) */
+  close(nowhere);
+}
+
+static void stop_waiting_for_readers(void) {
+  stop_writing(STDOUT_FILENO);
+  if (twin >= 0) stop_writing(twin);
+  stop_writing(STDERR_FILENO);
 }
 
 /* The first signal asks for a clean stop, which may take as long as a handler
@@ -109,9 +125,9 @@ static void on_signal(int number) {
   int error = errno;
   if (caught && is_same_stop(number)) return;
   if (caught && !only_count) _exit(128 + number);
-  if (is_read(STDOUT_FILENO)) hide_live();
+  stop_waiting_for_readers();
+  hide_live();
   if (!caught && announced[0] && (handler_runs || only_count) &&
-      is_read(STDERR_FILENO) &&
       write(STDERR_FILENO, announced, strlen(announced)) < 0)
     errno = error; /* nobody hears it */
   stop_for(number);
@@ -120,10 +136,13 @@ static void on_signal(int number) {
 
 /* From a supervisor, which may tell what the group was told already. */
 static void on_stop(int number) {
+  int error = errno;
   (void)number;
   if (caught) return;
   by_supervisor = 1;
+  stop_waiting_for_readers();
   stop_for(SIGTERM);
+  errno = error;
 }
 
 /* sys.catch_signals(count, text): from now on SIGINT and SIGTERM stop cleanly;
@@ -286,6 +305,7 @@ static int sys_scan(lua_State *L) {
 
 static int close_stream(lua_State *L) {
   luaL_Stream *stream = luaL_checkudata(L, 1, LUA_FILEHANDLE);
+  if (fileno(stream->f) == twin) twin = -1;
   return luaL_fileresult(L, fclose(stream->f) == 0, NULL);
 }
 
@@ -299,6 +319,7 @@ static int sys_twin(lua_State *L) {
   if (fd < 0 || !(stream->f = fdopen(fd, "w")))
     return luaL_error(L, "cannot use standard output: %s", strerror(errno));
   stream->closef = close_stream;
+  twin = fd;
   return 1;
 }
 
