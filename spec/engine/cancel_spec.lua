@@ -219,3 +219,105 @@ kit.describe("an event that cancels", function(backend)
     end
   end
 end)
+
+kit.describe("what lay there before it was waited for", function(backend)
+  local function note(text)
+    return function(ctx) ctx.vars.log = (ctx.vars.log or "") .. text end
+  end
+
+  --- What comes of it when nobody looks before 30: events by their times.
+  ---@param build fun(flow: pawl.Workflow)
+  local function late(build, events)
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.lay", cancel_on = "off" }
+    build(flow)
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.lay", { order = "1" }))
+    assert(engine:run())
+    local now = 0
+    for _, event in ipairs(events) do
+      clock:jump(event[1] - now)
+      now = event[1]
+      assert(engine:signal { name = event[2], key = event[3],
+        instance = not event[3] and id or nil })
+    end
+    clock:jump(30 - now)
+    assert(engine:run())
+    local got = assert(engine:get(id))
+    return got.status, got.variables.log or "", got.node
+  end
+
+  it("is taken before what came later cancels", function()
+    assert.equal("completed", (late(function(flow)
+      flow:timer("t", { after = 10 })
+      flow:wait("w", { event = "paid" })
+      flow:finish "done"
+    end, { { 5, "paid" }, { 20, "off" } })))
+    assert.equal("completed", (late(function(flow)
+      flow:wait("a", { event = "one" })
+      flow:wait("b", { event = "two" })
+      flow:finish "done"
+    end, { { 5, "two" }, { 10, "one" }, { 20, "off" } })))
+  end)
+
+  it("is taken so by a key, too", function()
+    assert.equal("completed", (late(function(flow)
+      flow:timer("t", { after = 10 })
+      flow:wait("w", { event = "paid", key = "order" })
+      flow:finish "done"
+    end, { { 5, "paid", "1" }, { 20, "off" } })))
+  end)
+
+  it("begins a lane, and is before what interrupts", function()
+    local status, log = late(function(flow)
+      flow:timer("t", { after = 10 })
+      flow:wait("w", { event = "go",
+        on_event = { event = "note", interrupt = false, run = note "n" } })
+      flow:finish "done"
+    end, { { 5, "note" }, { 20, "go" } })
+    assert.same({ "completed", "n" }, { status, log })
+    assert.same({ "completed", "", "done" }, { late(function(flow)
+      flow:timer("t", { after = 10 })
+      flow:wait("w", { event = "go",
+        on_event = { event = "stop", next = "stopped" } })
+      flow:finish "done"
+      flow:finish "stopped"
+    end, { { 5, "go" }, { 20, "stop" } }) })
+  end)
+
+  it("ends an instance by its last branch before what came later", function()
+    local status, log = late(function(flow)
+      flow:fork("k", { next = { "s", "w" } })
+      flow:step("s", { run = note "s", next = "j" })
+      flow:wait("w", { event = "e", next = "j" })
+      flow:join("j", { expect = "any" })
+      flow:finish "done"
+    end, { { 5, "e" }, { 20, "off" } })
+    assert.same({ "completed", "s" }, { status, log })
+  end)
+
+  it("a branch that was put somewhere by hand has its place", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.lay", deadline = 20 }
+    flow:fork("k", { next = { "w", "t" } })
+    flow:wait("w", { event = "e", next = "s" })
+    flow:step("s", { run = note "s", next = "j" })
+    flow:timer("t", { after = 15, next = "u" })
+    flow:step("u", { run = note "u", next = "j" })
+    flow:join("j", { expect = "any", losers = "cancel", next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.lay")
+    assert(engine:run())
+    clock:jump(10)
+    for _, token in ipairs(assert(engine:tokens(id))) do
+      if token.node == "w" then
+        assert(engine:move(id, { token = token.no, to = "s" }))
+      end
+    end
+    clock:jump(30)
+    assert(engine:run())
+    assert.completed(engine, id)
+    assert.equal("s", assert(engine:get(id)).variables.log)
+  end)
+end)

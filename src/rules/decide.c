@@ -505,14 +505,7 @@ static int settle(pawl_decision *d) {
 static void settle_after(pawl_decision *d) {
   if (!d->plan.state.visit) return; /* it has not begun */
   pawl_gather(d);
-  if (pawl_is_over(d)) return;
-  /* the last token ended while it was not seen to be the last */
-  if (d->plan.after != PAWL_AFTER_END && !pawl_is_undoing(d) &&
-      d->plan.state.status != PAWL_STATUS_SUSPENDED &&
-      !pawl_tokens_live(&d->plan.state.tokens)) {
-    d->plan.outcome = "done";
-    pawl_end(d, PAWL_STATUS_COMPLETED);
-  }
+  pawl_end_last(d);
 }
 
 /* Seen late, it comes behind the times that were due before, and what they, or

@@ -128,7 +128,7 @@ void pawl_listen(pawl_decision *d, int k, pawl_ear ear, const char *event,
 
   t->state = PAWL_TOKEN_WAITING;
   t->changed = 1;
-  t->blind |= key != NULL;
+  t->blind |= key != NULL || d->plan.passed;
   pawl_detail_put(t, pawl_ear_key(ear), text);
   pawl_asked_clear(t);
   subscribe(d, t, ear, event, text, is_alone);

@@ -79,6 +79,15 @@ static void clean_up(pawl_decision *d) {
   if (k >= 0) pawl_arrive(d, k, d->def->nodes[d->def->on_cancel].name);
 }
 
+void pawl_end_last(pawl_decision *d) {
+  if (!d->plan.state.visit || pawl_is_over(d) ||
+      d->plan.state.status == PAWL_STATUS_SUSPENDED ||
+      pawl_tokens_live(&d->plan.state.tokens))
+    return;
+  d->plan.outcome = "done";
+  pawl_end(d, PAWL_STATUS_COMPLETED);
+}
+
 void pawl_end_cancelled(pawl_decision *d) {
   if (d->def && d->def->on_cancel >= 0 && d->plan.state.visit > 0)
     clean_up(d);

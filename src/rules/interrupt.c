@@ -29,10 +29,11 @@ static int has_place(const pawl_decision *d, const pawl_node *node) {
   return d->may_wait || !pawl_wants_place(node);
 }
 
-/* Will it take a step in this look or the next? */
+/* Will it take a step in this look or the next, or what lies there for it? */
 static int is_under_way(pawl_decision *d, int k) {
   const pawl_token *t = pawl_tok(d, k);
 
+  if (t->state == PAWL_TOKEN_WAITING) return t->blind;
   if (t->state != PAWL_TOKEN_ACTIVE || t->due_us > pawl_decision_now(d) ||
       pawl_is_aloft(d, t))
     return 0;
@@ -179,6 +180,7 @@ static int is_found_late(pawl_decision *d, int k, int64_t before_us) {
 int pawl_late_go_first(pawl_decision *d, int64_t before_us) {
   if (d->rounds > PAWL_ORDER_ROUNDS) return 0;
   pawl_gather(d);
+  pawl_end_last(d);
   if (pawl_is_over(d)) return 0;
   for (int k = 0; k < d->plan.state.tokens.n; k++) {
     if (!is_found_late(d, k, before_us)) continue;

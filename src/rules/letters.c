@@ -213,7 +213,10 @@ void pawl_letters_take(pawl_decision *d) {
       d->plan.look = PAWL_LOOK_AGAIN;
       return;
     }
-    if (take(d, &d->letters[i])) pawl_letter_taken(d, &d->letters[i]);
+    if (take(d, &d->letters[i]))
+      pawl_letter_taken(d, &d->letters[i]);
+    else if (!d->plan.holds && pawl_letter_is(&d->letters[i], "event"))
+      d->plan.passed = 1;
     pawl_joins_race(d);
     if (!d->plan.holds) pawl_conditions_look(d, d->letters[i].received_us);
     if (d->plan.after == PAWL_AFTER_END) return;

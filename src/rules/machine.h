@@ -519,6 +519,8 @@ void pawl_end(pawl_decision *d, pawl_standing status);
 /* The same as cancelled, when it has cleaned up, where its definition says how
  * (`on_cancel`): what lives is dropped, and a token comes to that node. */
 void pawl_end_cancelled(pawl_decision *d);
+/* When its last token has ended while it was not seen to be the last. */
+void pawl_end_last(pawl_decision *d);
 /* The same after compensation, where there is something to undo. */
 void pawl_end_undoing(pawl_decision *d, pawl_standing status, int compensate);
 void pawl_suspend(pawl_decision *d, const pawl_error *err);

@@ -29,19 +29,26 @@ static int may_end(const pawl_decision *d, int64_t happened_us,
   const int64_t deadline_us = d->plan.state.deadline_us;
 
   return happened_us < found_us &&
-         (d->def->ncancel_on ||
+         (!d->def || d->def->ncancel_on ||
           (deadline_us > happened_us && deadline_us <= found_us));
 }
 
+/* When: by who may run nothing it is not, yet. */
+static int64_t found_at(const pawl_decision *d) {
+  if (d->plan.found_us) return d->plan.found_us;
+  return d->def && d->turn != PAWL_TURN_LETTERS ? pawl_decision_now(d)
+                                                : PAWL_NEVER;
+}
+
 void pawl_order_note(pawl_decision *d, int k, int64_t happened_us) {
-  const int64_t found_us =
-      d->plan.found_us ? d->plan.found_us : pawl_decision_now(d);
+  const int64_t found_us = found_at(d);
+  const int may = may_end(d, happened_us, found_us);
 
   if (!pawl_tok(d, k)->depth && d->plan.state.tokens.n < 2 &&
-      !is_followed(d, happened_us))
+      !is_followed(d, happened_us) && !(may && found_us == PAWL_NEVER))
     return;
   pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_at, happened_us);
-  if (may_end(d, happened_us, found_us))
+  if (may)
     pawl_detail_set(pawl_tok(d, k), PAWL_DETAIL_found, found_us);
   else
     pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_found);
@@ -56,7 +63,8 @@ void pawl_order_follow(pawl_decision *d, const pawl_token *t) {
 void pawl_order_enter(pawl_decision *d, int k) {
   const int64_t us = pawl_order_place(pawl_tok(d, k));
 
-  if (us && !pawl_detail_has(pawl_tok(d, k), PAWL_DETAIL_at))
+  if (us && (!pawl_detail_has(pawl_tok(d, k), PAWL_DETAIL_at) ||
+             pawl_detail_of(pawl_tok(d, k))->found == PAWL_NEVER))
     pawl_order_note(d, k, us);
   pawl_order_follow(d, pawl_tok(d, k));
 }

@@ -157,6 +157,7 @@ typedef struct pawl_plan {
                       done before what ends it at that time (O11) */
   int64_t found_us;  /* when what sets tokens going was found; 0: now */
   int is_called_off; /* somebody has it cancelled, by a letter at hand */
+  int passed;        /* an event at hand that nobody wanted was passed over */
   int heard;         /* all letters that are loaded were offered to what stands
                       there (N7) */
   int rests;         /* nothing of it is to run now */

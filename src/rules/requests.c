@@ -8,6 +8,7 @@
 #include "../value/json.h"
 #include "../value/types.h"
 #include "machine.h"
+#include "order.h"
 
 /* Members of the letter's data. */
 static int get(const pawl_letter *l, const char *name, pawl_str *value) {
@@ -314,6 +315,7 @@ static void retry(pawl_decision *d, const pawl_letter *l) {
     pawl_detail_drop(t, PAWL_DETAIL_passed);
     t->due_us = 0;
     t->changed = 1;
+    pawl_order_note(d, k, l->received_us);
   }
   revive(d);
 }
@@ -337,10 +339,12 @@ static int is_boundary(const pawl_decision *d, const char *node) {
 }
 
 /* The token stands, active, at the node, and has not entered it. */
-static void place(pawl_decision *d, int k, const char *node) {
+static void place(pawl_decision *d, int k, const char *node,
+                  const pawl_letter *l) {
   pawl_detail_keep(pawl_tok(d, k),
                    PAWL_DETAIL_BIT(up) | PAWL_DETAIL_BIT(guarded));
   pawl_arrive(d, k, node);
+  pawl_order_note(d, k, l->received_us);
 }
 
 static void restart(pawl_decision *d, const pawl_letter *l) {
@@ -375,7 +379,7 @@ static void restart(pawl_decision *d, const pawl_letter *l) {
   pawl_buf_clear(&p->state.cancellation);
   revive(d);
   k = pawl_token_new(d, -1);
-  if (k >= 0) place(d, k, node);
+  if (k >= 0) place(d, k, node, l);
 }
 
 /* It is to run that node next, as if it had just come there. */
@@ -423,7 +427,7 @@ static void move(pawl_decision *d, const pawl_letter *l) {
   if (pawl_tok_node(d, found) &&
       pawl_kind_of(d, pawl_tok_node(d, found))->has_scope)
     pawl_drop_scope(d, pawl_tok(d, found)->no, "its each was left");
-  place(d, found, node);
+  place(d, found, node, l);
   pawl_record *r = record(d, l, "moved");
   r->token = pawl_tok(d, found)->no;
   r->node = from;
@@ -709,7 +713,9 @@ static void go_on(pawl_decision *d, const pawl_letter *l) {
     if (r->path.len) pawl_buf_addz(&r->path, ", ");
     pawl_buf_addz(&r->path, pawl_tok(d, k)->node);
     pawl_detail_drop(pawl_tok(d, k), PAWL_DETAIL_stepping);
-    if (pawl_detail_of(pawl_tok(d, k))->halted.len) pawl_break_free(d, k);
+    if (!pawl_detail_of(pawl_tok(d, k))->halted.len) continue;
+    pawl_break_free(d, k);
+    pawl_order_note(d, k, l->received_us);
   }
 }
 

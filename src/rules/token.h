@@ -41,7 +41,7 @@ typedef struct pawl_token {
   int failed;  /* a part of that could not be built, for want of memory */
   int stored;  /* it has a row of its own */
   int blind;   /* it began to wait in this decision: nobody has looked yet for
-                what is kept for its key */
+                what is kept for its key, or was passed over */
   int changed; /* since it was loaded or last committed */
 } pawl_token;
 
