@@ -303,6 +303,46 @@ static pawl_code check_variable(const pawl_def *d, const pawl_node *node,
                           ": `%s` %s", field, problem);
 }
 
+/* Is a variable of that name, or with `input` also a member of the input, at
+ * odds with what is declared? `hint`: what to write instead. */
+static int is_undeclared(const pawl_def *d, const char *name, int input,
+                         char hint[120]) {
+  char near[PAWL_TYPES_NAME], other[PAWL_TYPES_NAME] = "";
+  if (!name || !d->variables.at || (input && !d->input.at)) return 0;
+  if (pawl_types_may_have(d->variables, name, near)) return 0;
+  if (input && pawl_types_may_have(d->input, name, other)) return 0;
+  if (near[0] || other[0])
+    snprintf(hint, 120, "did you mean \"%s\"?", near[0] ? near : other);
+  else
+    snprintf(hint, 120, "declare it, or let others in: [\"*\"] = \"any\"");
+  return 1;
+}
+
+/* The variable that takes something. */
+static pawl_code check_into(const pawl_def *d, const pawl_node *node,
+                            const char *field, const char *name,
+                            pawl_error *err) {
+  char hint[120];
+  MUST(check_variable(d, node, field, name, err));
+  if (!is_undeclared(d, name, 0, hint)) return PAWL_OK;
+  return pawl_refuse_node(d, node, err, hint,
+                          ": `%s` names \"%s\", which `variables` does not "
+                          "declare",
+                          field, name);
+}
+
+static pawl_code check_key(const pawl_def *d, const pawl_node *node,
+                           const char *field, const char *name,
+                           pawl_error *err) {
+  char hint[120];
+  MUST(check_variable(d, node, field, name, err));
+  if (!is_undeclared(d, name, 1, hint)) return PAWL_OK;
+  return pawl_refuse_node(d, node, err, hint,
+                          ": `%s` names \"%s\", which neither `variables` nor "
+                          "`input` declares",
+                          field, name);
+}
+
 static pawl_code check_pattern(const pawl_def *d, const pawl_node *node,
                                const char *field, const char *pattern,
                                pawl_error *err) {
@@ -416,8 +456,8 @@ static pawl_code check_reschedule(const pawl_def *d, const pawl_node *node,
     return pawl_refuse_node(d, node, err, "timeout = \"7d\"",
                             ": `reschedule` moves a `timeout`, and there is "
                             "none");
-  MUST(check_variable(d, node, "reschedule.key", node->moved_key, err));
-  return check_variable(d, node, "reschedule.into", node->moved_into, err);
+  MUST(check_key(d, node, "reschedule.key", node->moved_key, err));
+  return check_into(d, node, "reschedule.into", node->moved_into, err);
 }
 
 static pawl_code check_take(const pawl_def *d, const pawl_node *node,
@@ -548,8 +588,8 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_boundary(d, node, err));
   MUST(check_targets(d, node, err));
   MUST(check_tolerance(d, node, err));
-  MUST(check_variable(d, node, "key", node->key, err));
-  MUST(check_variable(d, node, "into", node->into, err));
+  MUST(check_key(d, node, "key", node->key, err));
+  MUST(check_into(d, node, "into", node->into, err));
   MUST(check_reschedule(d, node, err));
   MUST(check_take(d, node, err));
   MUST(check_condition(d, node, err));
@@ -736,12 +776,20 @@ static pawl_code check_rules(const pawl_def *d, const char *field,
                              pawl_error *err) {
   for (int i = 0; i < n; i++) {
     const char *problem = rules[i].key ? name_problem(rules[i].key) : NULL;
-    char whose[64];
+    char whose[64], hint[120];
     snprintf(whose, sizeof whose, "`%s`: event", field);
     MUST(check_event(d, d->line, whose, rules[i].event, 1, err));
-    if (!problem) continue;
-    pawl_fail(err, PAWL_DEFINITION, "`%s`: `key` %s", field, problem);
-    pawl_error_hint(err, "it is the name of a variable, or of the input");
+    if (problem)
+      pawl_fail_hint(err, PAWL_DEFINITION,
+                     "it is the name of a variable, or of the input",
+                     "`%s`: `key` %s", field, problem);
+    else if (is_undeclared(d, rules[i].key, 1, hint))
+      pawl_fail_hint(err, PAWL_DEFINITION, hint,
+                     "`%s`: `key` names \"%s\", which neither `variables` nor "
+                     "`input` declares",
+                     field, rules[i].key);
+    else
+      continue;
     return pawl_refuse_at(d, d->line, err);
   }
   return PAWL_OK;
