@@ -249,6 +249,11 @@ static void those_that_are_there_fit(void) {
   CHECK_INT(pawl_types_fit_member(open, "n", pawl_strz("\"x\""), "vars", &err),
             PAWL_VALUE);
   CHECK_TEXT(err.where, "vars.n");
+  CHECK_INT(pawl_types_fit_member(open, "a\\b", pawl_strz("2"), "vars", &err),
+            PAWL_OK);
+  CHECK_INT(
+      pawl_types_fit_member(open, "a\\b", pawl_strz("\"x\""), "vars", &err),
+      PAWL_VALUE);
 }
 
 static void a_name_is_declared_or_left_open(void) {

@@ -103,6 +103,19 @@ kit.describe("declared variables", function(backend)
     assert.equal("waiting", kit.status(engine, id))
   end)
 
+  it("may have a name with a backslash", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.names",
+      variables = { ["*"] = "integer" } }
+    flow:wait("w", { event = "t.said", into = "a\\b" })
+    flow:finish("z", { output = function(ctx) return ctx.vars["a\\b"] end })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.names")
+    assert(engine:signal { name = "t.said", instance = id, data = 3 })
+    assert(engine:run())
+    assert.equal(3, assert(engine:get(id)).output)
+  end)
+
   local NAMES <const> = { total = "number", ["größe?"] = "string" }
 
   --- A workflow of one node, and what would follow it.

@@ -675,10 +675,19 @@ out:
 pawl_code pawl_types_fit_member(pawl_str type, const char *name,
                                 pawl_str value, const char *root,
                                 pawl_error *err) {
+  pawl_buf key = {.alloc = NULL}, scratch = {.alloc = NULL};
+  pawl_code rc;
   path p;
   path_begin(&p, root, err);
-  /* a name of a variable has nothing to be escaped */
-  return fit_present(&p, type, pawl_strz(name), value, NULL);
+  pawl_json_add_string(&key, pawl_strz(name)); /* a backslash may be in it */
+  TRY(pawl_buf_check(&key, err));
+  TRY(fit_present(&p, type, (pawl_str){key.at + 1, key.len - 2}, value,
+                  &scratch));
+  rc = pawl_buf_check(&scratch, err);
+out:
+  pawl_buf_deinit(&scratch);
+  pawl_buf_deinit(&key);
+  return rc;
 }
 
 pawl_code pawl_types_fit(pawl_str type, pawl_str value, const char *root,
