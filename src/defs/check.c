@@ -448,6 +448,21 @@ static int has_limit(const pawl_node *node) {
   return node->limit_us >= 0 || node->has_timeout;
 }
 
+static int is_same_key(const pawl_node *node) {
+  if (node->has_key || node->has_mover_key) return 0; /* who knows */
+  if (!node->key || !node->moved_key) return node->key == node->moved_key;
+  return strcmp(node->key, node->moved_key) == 0;
+}
+
+/* Does a wait take all that is to have its time worked out anew? One that may
+ * refuse an event, or leave it to another, does not. */
+static int takes_its_mover(const pawl_node *node) {
+  return node->kind == PAWL_KIND_WAIT && node->event && node->moved_by &&
+         strcmp(node->event, node->moved_by) == 0 && is_same_key(node) &&
+         !node->has_match && !node->has_answer && !node->accepts.at &&
+         !node->take_one;
+}
+
 static pawl_code check_reschedule(const pawl_def *d, const pawl_node *node,
                                   pawl_error *err) {
   MUST(check_pattern(d, node, "reschedule.event", node->moved_by, err));
@@ -456,6 +471,11 @@ static pawl_code check_reschedule(const pawl_def *d, const pawl_node *node,
     return pawl_refuse_node(d, node, err, "timeout = \"7d\"",
                             ": `reschedule` moves a `timeout`, and there is "
                             "none");
+  if (takes_its_mover(node))
+    return pawl_refuse_node(d, node, err,
+                            "name another event, or one with another key",
+                            ": `reschedule` names the event that it waits for "
+                            "itself, which moves it on");
   MUST(check_key(d, node, "reschedule.key", node->moved_key, err));
   return check_into(d, node, "reschedule.into", node->moved_into, err);
 }
@@ -564,6 +584,51 @@ static pawl_code check_undo(const pawl_def *d, const pawl_node *node,
   for (int i = 0; node->of && node->of[i]; i++)
     MUST(check_undone(d, node, node->of[i], err));
   return PAWL_OK;
+}
+
+static int undoes_inside(const pawl_def *d, const pawl_spots *spots,
+                         int around) {
+  const int *forks;
+  int depth;
+
+  for (int at = 0; at < d->nnodes; at++) {
+    if (!d->nodes[at].has_undo) continue;
+    for (int i = 0; (forks = pawl_spots_at(spots, at, i, &depth)); i++)
+      for (int k = 0; k < depth; k++)
+        if (forks[k] == around) return 1;
+  }
+  return 0;
+}
+
+static pawl_code check_undone_inside(const pawl_def *d,
+                                     const pawl_spots *spots,
+                                     const pawl_node *node, pawl_error *err) {
+  for (int i = 0; node->of && node->of[i]; i++) {
+    const int at = pawl_def_node(d, node->of[i], strlen(node->of[i]));
+    if (d->nodes[at].has_undo || undoes_inside(d, spots, at)) continue;
+    return pawl_refuse_node(
+        d, node, err,
+        "give what it is to take back undo = function(ctx) ... end",
+        ": `of` names \"%s\", and nothing inside that has `undo`",
+        node->of[i]);
+  }
+  return PAWL_OK;
+}
+
+/* Of a graph of which all else has been looked at: what is inside a fork is
+ * known by its joins. */
+static pawl_code check_undos(const pawl_def *d, pawl_error *err) {
+  pawl_spots *spots = NULL;
+  pawl_code rc = PAWL_OK;
+
+  if (!d->has_undo_nodes) return PAWL_OK;
+  MUST(pawl_spots_new(d, &spots, err));
+  for (int i = 0; i < d->nnodes; i++)
+    if (d->nodes[i].kind == PAWL_KIND_UNDO)
+      TRY(check_undone_inside(d, spots, &d->nodes[i], err));
+out:
+  pawl_spots_free(spots);
+  return rc;
 }
 
 /* What it says is one event, and no pattern. */
@@ -888,5 +953,6 @@ pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
   for (int i = 0; i < def->nnodes; i++)
     MUST(check_node(def, &def->nodes[i], err));
   MUST(check_ways(def, err));
-  return pawl_fork_check(def, err);
+  MUST(pawl_fork_check(def, err));
+  return check_undos(def, err);
 }
