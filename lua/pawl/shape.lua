@@ -350,9 +350,10 @@ function shape.retry_over(around, own)
   return out
 end
 
---- retry = 5 means five attempts, retry = false one. Whether a base and a
---- cap from different places go together is checked with the graph.
-function shape.retry(value, what)
+--- A workflow's: what its steps say for themselves comes on top. retry = 5
+--- means five attempts, retry = false one. Whether a base and a cap from
+--- different places go together is checked with the graph.
+function shape.retry_around(value, what)
   if value == false then return { max = 1 } end
   if type(value) == "number" then return { max = shape.count(value, what) } end
   if type(value) ~= "table" then
@@ -376,6 +377,16 @@ function shape.retry(value, what)
           .. "name '%s'", what, code)
       end
     end
+  end
+  return retry
+end
+
+--- A node's.
+function shape.retry(value, what)
+  local retry = shape.retry_around(value, what)
+  if retry.max == 1 and retry.on then
+    fail("max is how many attempts there are in all, the first among them",
+      "'on' of %s says what is tried again, and its 'max' is 1", what)
   end
   return retry
 end

@@ -249,6 +249,31 @@ static void those_that_are_there_fit(void) {
   CHECK_INT(pawl_types_fit_member(open, "n", pawl_strz("\"x\""), "vars", &err),
             PAWL_VALUE);
   CHECK_TEXT(err.where, "vars.n");
+  CHECK_INT(pawl_types_fit_member(open, "a\\b", pawl_strz("2"), "vars", &err),
+            PAWL_OK);
+  CHECK_INT(
+      pawl_types_fit_member(open, "a\\b", pawl_strz("\"x\""), "vars", &err),
+      PAWL_VALUE);
+}
+
+static void a_name_is_declared_or_left_open(void) {
+  static const struct {
+    const char *type, *name, *near; /* NULL: it may be there */
+  } CASES[] = {{"{\"total\":\"number\"}", "total", NULL},
+               {"{\"total?\":\"number\"}", "total", NULL},
+               {"{\"a\":\"any\",\"*\":\"any\"}", "total", NULL},
+               {"\"table\"", "total", NULL},
+               {"[\"any\"]", "total", NULL},
+               {"{\"total?\":\"number\"}", "totl", "total"},
+               {"{\"total\":\"number\"}", "x", ""},
+               {"{}", "x", ""}};
+  char near[PAWL_TYPES_NAME];
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    int may =
+        pawl_types_may_have(pawl_strz(CASES[i].type), CASES[i].name, near);
+    CHECK_INT(may, CASES[i].near == NULL);
+    CHECK_TEXT(near, CASES[i].near ? CASES[i].near : "");
+  }
 }
 
 /* Behind its "$schema". */
@@ -359,6 +384,7 @@ int main(void) {
   lists_have_members();
   a_long_path_is_cut();
   those_that_are_there_fit();
+  a_name_is_declared_or_left_open();
   words_have_schemas();
   bounds_have_schemas();
   objects_and_lists_have_schemas();

@@ -70,6 +70,21 @@ describe("pawl signal", function()
     assert.same({ got = 7 }, here:json("show", first.instance).output)
   end)
 
+  it("bounds the instance that it starts", function()
+    local here = folder()
+    local bounds = { "--deadline", "2h", "--max-bytes", "5000" }
+    local first = here:json("signal", "order.seen", "--start", "t.wait",
+      "--input", '{"order":"5"}', table.unpack(bounds))
+    here:pawl("worker", "wait.lua", "--until-idle")
+    local started = here:json("show", first.instance)
+    assert.equal(5000, started.max_bytes)
+    assert.is_string(started.deadline)
+    local ran = here:pawl("signal", "order.paid", "--key", "1",
+      table.unpack(bounds))
+    assert.equal(2, ran.code)
+    assert.matches("--deadline goes with --start", ran.err, 1, true)
+  end)
+
   it("says when an event is lost", function()
     local here = folder()
     assert.matches("^reached 0 instances\nnobody waits for it, and .* lost\n$",

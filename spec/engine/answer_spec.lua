@@ -55,6 +55,19 @@ flow:step("think", { next = "open",
 flow:finish "z"
 return flow]]
 
+-- Answered by a second attempt, so many seconds behind the first.
+local SLOW <const> = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "t.slow", start = "open" }
+flow:wait("open", { event = "slow.ask", next = "think" })
+flow:step("think", { next = "rest", retry = { max = 2, base = %g, jitter = 0 },
+  run = function(ctx)
+    if ctx.attempt == 1 then error "not yet" end
+    ctx.answer "slow"
+  end })
+flow:timer("rest", { after = "1h" })
+return flow]]
+
 kit.describe("a workflow that answers", function(backend)
   after_each(process.stop_all)
 
@@ -245,6 +258,29 @@ kit.describe("a workflow that answers", function(backend)
     for i = 1, 3 do
       assert.same({ of = i, attempt = 1 },
         (assert(own:ask(id, "desk.ask", i, { timeout = 60, by = "ann" }))))
+    end
+    own:close()
+  end)
+
+  it("comes from another process, that tells it in the commit", function()
+    if backend.label == "toy" then return end -- another has no such driver
+    if backend.label == ":memory:" then conform.second() end
+    local url = select(3, backend.fresh())
+    -- Looked for after 0.01, 0.05, 0.2, 0.9, 3.4 and 13.6 seconds: what is
+    -- answered after some 4 is known before the last of these by being told.
+    local file = tmp.file("slow.lua", SLOW:format(
+      backend.name == "postgres" and 4 or 0.5))
+    local own = assert(pawl.open(url))
+    assert(own:load(file))
+    local id = assert(own:start "t.slow")
+    process.start { command.path, "worker", file, "--store", url }
+    assert.equal("slow", (assert(own:ask(id, "slow.ask", nil,
+      { timeout = 60 }))))
+    local row = assert(own:history(id, { type = "step" }))[1]
+    local late = own:now() - pawl.time(row.completed)
+    assert(late < 5, ("told %.1f s late"):format(late))
+    if backend.name == "postgres" then
+      assert.equal(0, kit.count(backend, url, "waiter"))
     end
     own:close()
   end)

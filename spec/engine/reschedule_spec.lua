@@ -250,6 +250,35 @@ kit.describe("a timer that an event moves", function(backend)
     due_in(7200)
   end)
 
+  it("is not what a wait takes for itself, which is seen at load", function()
+    local function waits(options)
+      options.event, options.timeout = "q", "1h"
+      local flow = pawl.workflow { code = "t.own" }
+      flow:wait("w", options)
+      flow:finish "z"
+      return (backend.fresh()):load(flow)
+    end
+    local function handler() return "1" end
+    for _, options in ipairs { { reschedule = "q" },
+      { reschedule = { event = "q", into = "x" } },
+      { key = "k", reschedule = { event = "q", key = "k" } } } do
+      kit.refused("definition", 'wait "w": `reschedule` names the event that '
+        .. "it waits for itself, which moves it on", "another event",
+        waits(options))
+    end
+    for _, options in ipairs { { reschedule = "q.later" },
+      { key = "k", reschedule = "q" }, -- of the instance, without a key
+      { key = "k", reschedule = { event = "q", key = "other" } },
+      { key = handler, reschedule = { event = "q", key = handler } },
+      { match = handler, reschedule = "q" },
+      { accepts = "string", reschedule = "q" },
+      { answer = handler, reschedule = "q" },
+      { key = "k", take = "one",
+        reschedule = { event = "q", key = "k" } } } do
+      assert(waits(options))
+    end
+  end)
+
   it("is told of as such", function()
     local id = begun()
     local why = assert(engine:explain(id)).tokens[1].waiting_for

@@ -103,6 +103,94 @@ kit.describe("declared variables", function(backend)
     assert.equal("waiting", kit.status(engine, id))
   end)
 
+  it("may have a name with a backslash", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.names",
+      variables = { ["*"] = "integer" } }
+    flow:wait("w", { event = "t.said", into = "a\\b" })
+    flow:finish("z", { output = function(ctx) return ctx.vars["a\\b"] end })
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.names")
+    assert(engine:signal { name = "t.said", instance = id, data = 3 })
+    assert(engine:run())
+    assert.equal(3, assert(engine:get(id)).output)
+  end)
+
+  local NAMES <const> = { total = "number", ["größe?"] = "string" }
+
+  --- A workflow of one node, and what would follow it.
+  local function naming(kind, options, more)
+    local flow = pawl.workflow { code = "t.names", variables = NAMES,
+      input = more and more.input, cancel_on = more and more.cancel_on }
+    flow[kind](flow, "a", options)
+    flow:finish "z"
+    return flow
+  end
+  local function handler() return {} end
+
+  it("are what may be written into, which is seen at load", function()
+    local engine = backend.fresh()
+    local moved = { event = "t.later", into = "totl" }
+    local beside = { event = "t.said", into = "totl", interrupt = false,
+      run = handler }
+    for _, case in ipairs {
+      { "step", { run = handler, into = "totl" }, 'step "a": `into`' },
+      { "wait", { event = "t.said", into = "totl" }, 'wait "a": `into`' },
+      { "task", { title = "Do it", into = "totl" }, 'task "a": `into`' },
+      { "call", { workflow = "t.other", into = "totl" }, 'call "a": `into`' },
+      { "each", { items = handler, workflow = "t.other", into = "totl" },
+        'each "a": `into`' },
+      { "timer", { after = 1, reschedule = moved },
+        'timer "a": `reschedule.into`' },
+      { "wait", { event = "t.said", timeout = 1, reschedule = moved },
+        'wait "a": `reschedule.into`' },
+      { "step", { run = handler, on_event = beside },
+        'wait "a.on_event": `into`' },
+    } do
+      local ok, err = engine:load(naming(case[1], case[2]))
+      assert.is_nil(ok)
+      assert.equal("definition", err.code)
+      assert.equal(case[3] .. ' names "totl", which `variables` does not '
+        .. "declare", err.message)
+      assert.equal('did you mean "total"?', err.hint)
+      assert.matches("variables_spec%.lua:%d+$", err.where)
+    end
+    local _, err = engine:load(naming("step", { run = handler, into = "q" }))
+    assert.equal('declare it, or let others in: ["*"] = "any"', err.hint)
+    for _, name in ipairs { "total", "größe" } do
+      assert(engine:load(naming("step", { run = handler, into = name })))
+    end
+  end)
+
+  it("and the input are what a key may name, which is seen at load", function()
+    local engine = backend.fresh()
+    local keyed = { event = "t.said", key = "ordr" }
+    local beside = { event = "t.said", key = "ordr", next = "z" }
+    local input = { order = "string" }
+    for _, case in ipairs {
+      { "wait", keyed, 'wait "a": `key`' },
+      { "timer", { after = 1, reschedule = keyed },
+        'timer "a": `reschedule.key`' },
+      { "wait", { event = "t.said", on_event = beside },
+        'wait "a.on_event": `key`' },
+      { "timer", { after = 1 }, "`cancel_on`: `key`", { keyed } },
+    } do
+      local ok, err = engine:load(naming(case[1], case[2],
+        { input = input, cancel_on = case[4] }))
+      assert.is_nil(ok)
+      assert.equal("definition", err.code)
+      assert.equal(case[3] .. ' names "ordr", which neither `variables` nor '
+        .. "`input` declares", err.message)
+      assert.equal('did you mean "order"?', err.hint)
+      assert.matches("variables_spec%.lua:%d+$", err.where)
+      for _, open in ipairs { false, "table",
+        { order = "string", ["*"] = "any" }, { ["ordr?"] = "string" } } do
+        assert(engine:load(naming(case[1], case[2],
+          { input = open or nil, cancel_on = case[4] })))
+      end
+    end
+  end)
+
   it("are checked when they are loaded", function()
     local engine = backend.fresh()
     kit.refused("definition", 'variables%.total: .*"nmber"', '"number"',

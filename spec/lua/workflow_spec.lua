@@ -160,6 +160,12 @@ describe("a workflow", function()
     assert.equal(2, node(o, "c").retry.max)
     assert.equal(1, node(o, "d").retry.max)
     assert.is_nil(node(o, "z").timeout)
+    o = order { retry = { max = 1, on = "busy" } } -- for those that say more
+    o:step("a", { run = run, next = "b", retry = 3 })
+    o:step("b", { run = run, next = "z" })
+    o:finish("z")
+    assert.same({ max = 3, on = { "busy" } }, node(o, "a").retry)
+    assert.same({ max = 1, on = { "busy" } }, node(o, "b").retry)
   end)
 end)
 
@@ -250,6 +256,9 @@ describe("an error of the builder", function()
       end)
     refuses("'on' of 'retry' of step \"s\" is empty", nil,
       step { retry = { on = {} } })
+    refuses("'on' of 'retry' of step \"s\" says what is tried again, and its "
+      .. "'max' is 1", "max is how many attempts there are in all, the first "
+      .. "among them", step { retry = { max = 1, on = "busy" } })
     refuses("'on' and 'never' of 'retry' of step \"s\" both name 'busy'",
       "a code is tried again, or never",
       step { retry = { on = "busy", never = { "busy" } } })

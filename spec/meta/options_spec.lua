@@ -209,7 +209,7 @@ local COMMANDS = {
     none = set "id",
     own = set("input", "many", "wait", "timeout") },
   signal = { "signal", own = set("input", "start-key",
-    "on-existing", "reuse"), none = set "name" },
+    "on-existing", "reuse", "deadline", "max-bytes"), none = set "name" },
   ask = { "ask", none = set "name", own = set "data" },
   outbox = { "outbox_list" },
   relay = { "outbox_relay", none = set("budget", "finish"), own = set(

@@ -970,6 +970,12 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
     to = [[pg_snapshot_xmax(pg_current_snapshot())]],
     specs = { "spec/engine/kept_spec.lua" } },
 
+  { name = "on PostgreSQL who asks is not told of the answer",
+    file = "sql/shared/published.sql",
+    from = [[select instance as id from put where answers), told as (]],
+    to = [[select instance as id from put where answers and false), told as (]],
+    specs = { "spec/engine/answer_spec.lua" } },
+
   -- ---- options ----
   { name = "an option that a kind cannot do without may be missing",
     file = "src/value/options.c",

@@ -303,6 +303,46 @@ static pawl_code check_variable(const pawl_def *d, const pawl_node *node,
                           ": `%s` %s", field, problem);
 }
 
+/* Is a variable of that name, or with `input` also a member of the input, at
+ * odds with what is declared? `hint`: what to write instead. */
+static int is_undeclared(const pawl_def *d, const char *name, int input,
+                         char hint[120]) {
+  char near[PAWL_TYPES_NAME], other[PAWL_TYPES_NAME] = "";
+  if (!name || !d->variables.at || (input && !d->input.at)) return 0;
+  if (pawl_types_may_have(d->variables, name, near)) return 0;
+  if (input && pawl_types_may_have(d->input, name, other)) return 0;
+  if (near[0] || other[0])
+    snprintf(hint, 120, "did you mean \"%s\"?", near[0] ? near : other);
+  else
+    snprintf(hint, 120, "declare it, or let others in: [\"*\"] = \"any\"");
+  return 1;
+}
+
+/* The variable that takes something. */
+static pawl_code check_into(const pawl_def *d, const pawl_node *node,
+                            const char *field, const char *name,
+                            pawl_error *err) {
+  char hint[120];
+  MUST(check_variable(d, node, field, name, err));
+  if (!is_undeclared(d, name, 0, hint)) return PAWL_OK;
+  return pawl_refuse_node(d, node, err, hint,
+                          ": `%s` names \"%s\", which `variables` does not "
+                          "declare",
+                          field, name);
+}
+
+static pawl_code check_key(const pawl_def *d, const pawl_node *node,
+                           const char *field, const char *name,
+                           pawl_error *err) {
+  char hint[120];
+  MUST(check_variable(d, node, field, name, err));
+  if (!is_undeclared(d, name, 1, hint)) return PAWL_OK;
+  return pawl_refuse_node(d, node, err, hint,
+                          ": `%s` names \"%s\", which neither `variables` nor "
+                          "`input` declares",
+                          field, name);
+}
+
 static pawl_code check_pattern(const pawl_def *d, const pawl_node *node,
                                const char *field, const char *pattern,
                                pawl_error *err) {
@@ -408,6 +448,21 @@ static int has_limit(const pawl_node *node) {
   return node->limit_us >= 0 || node->has_timeout;
 }
 
+static int is_same_key(const pawl_node *node) {
+  if (node->has_key || node->has_mover_key) return 0; /* who knows */
+  if (!node->key || !node->moved_key) return node->key == node->moved_key;
+  return strcmp(node->key, node->moved_key) == 0;
+}
+
+/* Does a wait take all that is to have its time worked out anew? One that may
+ * refuse an event, or leave it to another, does not. */
+static int takes_its_mover(const pawl_node *node) {
+  return node->kind == PAWL_KIND_WAIT && node->event && node->moved_by &&
+         strcmp(node->event, node->moved_by) == 0 && is_same_key(node) &&
+         !node->has_match && !node->has_answer && !node->accepts.at &&
+         !node->take_one;
+}
+
 static pawl_code check_reschedule(const pawl_def *d, const pawl_node *node,
                                   pawl_error *err) {
   MUST(check_pattern(d, node, "reschedule.event", node->moved_by, err));
@@ -416,8 +471,13 @@ static pawl_code check_reschedule(const pawl_def *d, const pawl_node *node,
     return pawl_refuse_node(d, node, err, "timeout = \"7d\"",
                             ": `reschedule` moves a `timeout`, and there is "
                             "none");
-  MUST(check_variable(d, node, "reschedule.key", node->moved_key, err));
-  return check_variable(d, node, "reschedule.into", node->moved_into, err);
+  if (takes_its_mover(node))
+    return pawl_refuse_node(d, node, err,
+                            "name another event, or one with another key",
+                            ": `reschedule` names the event that it waits for "
+                            "itself, which moves it on");
+  MUST(check_key(d, node, "reschedule.key", node->moved_key, err));
+  return check_into(d, node, "reschedule.into", node->moved_into, err);
 }
 
 static pawl_code check_take(const pawl_def *d, const pawl_node *node,
@@ -526,6 +586,51 @@ static pawl_code check_undo(const pawl_def *d, const pawl_node *node,
   return PAWL_OK;
 }
 
+static int undoes_inside(const pawl_def *d, const pawl_spots *spots,
+                         int around) {
+  const int *forks;
+  int depth;
+
+  for (int at = 0; at < d->nnodes; at++) {
+    if (!d->nodes[at].has_undo) continue;
+    for (int i = 0; (forks = pawl_spots_at(spots, at, i, &depth)); i++)
+      for (int k = 0; k < depth; k++)
+        if (forks[k] == around) return 1;
+  }
+  return 0;
+}
+
+static pawl_code check_undone_inside(const pawl_def *d,
+                                     const pawl_spots *spots,
+                                     const pawl_node *node, pawl_error *err) {
+  for (int i = 0; node->of && node->of[i]; i++) {
+    const int at = pawl_def_node(d, node->of[i], strlen(node->of[i]));
+    if (d->nodes[at].has_undo || undoes_inside(d, spots, at)) continue;
+    return pawl_refuse_node(
+        d, node, err,
+        "give what it is to take back undo = function(ctx) ... end",
+        ": `of` names \"%s\", and nothing inside that has `undo`",
+        node->of[i]);
+  }
+  return PAWL_OK;
+}
+
+/* Of a graph of which all else has been looked at: what is inside a fork is
+ * known by its joins. */
+static pawl_code check_undos(const pawl_def *d, pawl_error *err) {
+  pawl_spots *spots = NULL;
+  pawl_code rc = PAWL_OK;
+
+  if (!d->has_undo_nodes) return PAWL_OK;
+  MUST(pawl_spots_new(d, &spots, err));
+  for (int i = 0; i < d->nnodes; i++)
+    if (d->nodes[i].kind == PAWL_KIND_UNDO)
+      TRY(check_undone_inside(d, spots, &d->nodes[i], err));
+out:
+  pawl_spots_free(spots);
+  return rc;
+}
+
 /* What it says is one event, and no pattern. */
 static pawl_code check_escalated(const pawl_def *d, const pawl_node *node,
                                  pawl_error *err) {
@@ -548,8 +653,8 @@ static pawl_code check_node(const pawl_def *d, const pawl_node *node,
   MUST(check_boundary(d, node, err));
   MUST(check_targets(d, node, err));
   MUST(check_tolerance(d, node, err));
-  MUST(check_variable(d, node, "key", node->key, err));
-  MUST(check_variable(d, node, "into", node->into, err));
+  MUST(check_key(d, node, "key", node->key, err));
+  MUST(check_into(d, node, "into", node->into, err));
   MUST(check_reschedule(d, node, err));
   MUST(check_take(d, node, err));
   MUST(check_condition(d, node, err));
@@ -736,12 +841,20 @@ static pawl_code check_rules(const pawl_def *d, const char *field,
                              pawl_error *err) {
   for (int i = 0; i < n; i++) {
     const char *problem = rules[i].key ? name_problem(rules[i].key) : NULL;
-    char whose[64];
+    char whose[64], hint[120];
     snprintf(whose, sizeof whose, "`%s`: event", field);
     MUST(check_event(d, d->line, whose, rules[i].event, 1, err));
-    if (!problem) continue;
-    pawl_fail(err, PAWL_DEFINITION, "`%s`: `key` %s", field, problem);
-    pawl_error_hint(err, "it is the name of a variable, or of the input");
+    if (problem)
+      pawl_fail_hint(err, PAWL_DEFINITION,
+                     "it is the name of a variable, or of the input",
+                     "`%s`: `key` %s", field, problem);
+    else if (is_undeclared(d, rules[i].key, 1, hint))
+      pawl_fail_hint(err, PAWL_DEFINITION, hint,
+                     "`%s`: `key` names \"%s\", which neither `variables` nor "
+                     "`input` declares",
+                     field, rules[i].key);
+    else
+      continue;
     return pawl_refuse_at(d, d->line, err);
   }
   return PAWL_OK;
@@ -840,5 +953,6 @@ pawl_code pawl_def_check(const pawl_def *def, pawl_error *err) {
   for (int i = 0; i < def->nnodes; i++)
     MUST(check_node(def, &def->nodes[i], err));
   MUST(check_ways(def, err));
-  return pawl_fork_check(def, err);
+  MUST(pawl_fork_check(def, err));
+  return check_undos(def, err);
 }

@@ -326,7 +326,8 @@ int pawl_def_is_event(const char *name, int is_pattern);
  * patterns well formed; a fork has two branches or more, none of which leads
  * back to it before they are joined, at most PAWL_MAX_DEPTH deep; what a join
  * gathers can meet there, and as many as it expects; a branch of an `each`
- * leads back to it, and nowhere else. The first problem is the error: message
+ * leads back to it, and nowhere else; what an undo names has something to be
+ * undone. The first problem is the error: message
  * names node and field, `where` the file and line, the hint what to write
  * instead. */
 pawl_code pawl_def_check(const pawl_def *def, pawl_error *err);

@@ -542,19 +542,27 @@ static declared find_declared(pawl_str type, pawl_str key, pawl_buf *scratch) {
   return d;
 }
 
-static pawl_code unknown(const path *p, pawl_str type, pawl_str key) {
-  char words[32][65], asked[65];
-  const char *list[32], *near;
+/* The declared name that may have been meant; "": none is near. */
+static void find_near(pawl_str type, const char *asked,
+                      char near[PAWL_TYPES_NAME]) {
+  char words[32][PAWL_TYPES_NAME];
+  const char *list[32], *found;
   int n = 0, ignored;
   for (pawl_json_iter it = {0}; n < 32 && pawl_json_walk(type, &it); n++) {
     pawl_str_copy(words[n], sizeof words[n], named(it.key, &ignored));
     list[n] = words[n];
   }
+  found = pawl_nearest(asked, list, n);
+  pawl_copy_text(near, PAWL_TYPES_NAME, found ? found : "");
+}
+
+static pawl_code unknown(const path *p, pawl_str type, pawl_str key) {
+  char asked[PAWL_TYPES_NAME], near[PAWL_TYPES_NAME];
   pawl_str_copy(asked, sizeof asked, key);
   pawl_fail(p->err, PAWL_VALUE, "%s has no \"%s\"", p->text, asked);
   pawl_error_where(p->err, "%s", p->text);
-  near = pawl_nearest(asked, list, n);
-  if (near)
+  find_near(type, asked, near);
+  if (near[0])
     pawl_error_hint(p->err, "did you mean \"%s\"?", near);
   else
     pawl_error_hint(p->err, "nothing of that name is declared");
@@ -667,10 +675,19 @@ out:
 pawl_code pawl_types_fit_member(pawl_str type, const char *name,
                                 pawl_str value, const char *root,
                                 pawl_error *err) {
+  pawl_buf key = {.alloc = NULL}, scratch = {.alloc = NULL};
+  pawl_code rc;
   path p;
   path_begin(&p, root, err);
-  /* a name of a variable has nothing to be escaped */
-  return fit_present(&p, type, pawl_strz(name), value, NULL);
+  pawl_json_add_string(&key, pawl_strz(name)); /* a backslash may be in it */
+  TRY(pawl_buf_check(&key, err));
+  TRY(fit_present(&p, type, (pawl_str){key.at + 1, key.len - 2}, value,
+                  &scratch));
+  rc = pawl_buf_check(&scratch, err);
+out:
+  pawl_buf_deinit(&scratch);
+  pawl_buf_deinit(&key);
+  return rc;
 }
 
 pawl_code pawl_types_fit(pawl_str type, pawl_str value, const char *root,
@@ -678,6 +695,21 @@ pawl_code pawl_types_fit(pawl_str type, pawl_str value, const char *root,
   path p;
   path_begin(&p, root, err);
   return fit(&p, type, value);
+}
+
+int pawl_types_may_have(pawl_str type, const char *name,
+                        char near[PAWL_TYPES_NAME]) {
+  char optional[PAWL_TYPES_NAME + 1];
+  pawl_str ignored;
+  near[0] = 0;
+  (void)snprintf(optional, sizeof optional, "%s?", name);
+  if (pawl_json_kind_of(type) != PAWL_JSON_OBJECT ||
+      pawl_json_get(type, name, &ignored) ||
+      pawl_json_get(type, optional, &ignored) ||
+      pawl_json_get(type, "*", &ignored))
+    return 1;
+  find_near(type, name, near);
+  return 0;
 }
 
 /* ---- as JSON Schema ---- */

@@ -40,6 +40,13 @@ pawl_code pawl_types_fit_member(pawl_str type, const char *name,
                                 pawl_str value, const char *root,
                                 pawl_error *err);
 
+/* May an object that a declaration, which was checked, is of have a member of
+ * that name? What is no declaration of members says nothing: 1. Else `near` is
+ * the declared name that may have been meant; "": none. */
+#define PAWL_TYPES_NAME 65
+int pawl_types_may_have(pawl_str type, const char *name,
+                        char near[PAWL_TYPES_NAME]);
+
 /* A declaration, which was checked, as JSON Schema (2020-12), for whoever draws
  * a form of it: an object with "$schema". What may be left out may be null, as
  * it is here. Two things are said otherwise there: 3.0 is an integer, and {} no

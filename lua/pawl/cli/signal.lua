@@ -9,7 +9,8 @@ local function check(opts)
   if opts.instance and opts.start then
     options.usage("--instance and --start exclude each other", nil)
   end
-  for _, name in ipairs { "input", "start_key", "on_existing", "reuse" } do
+  for _, name in ipairs { "input", "start_key", "on_existing", "reuse",
+    "deadline", "max_bytes" } do
     if opts[name] and not opts.start then
       options.usage("--%s goes with --start", "name the workflow: "
         .. "--start order.fulfil", (name:gsub("_", "-")))
@@ -41,7 +42,8 @@ local function run(opts, args)
   local engine <close> = opts.start and store.leave(opts) or store.look(opts)
   local start = opts.start and { workflow = opts.start,
     input = opts.input and opts.input.value, key = opts.start_key,
-    on_existing = opts.on_existing, reuse = opts.reuse }
+    on_existing = opts.on_existing, reuse = opts.reuse,
+    deadline = opts.deadline, max_bytes = opts.max_bytes }
   local data = opts.data and opts.data.value
   local _, info = store.try(engine:signal {
     name = args[1], key = opts.key, id = opts.id, source = opts.source,
@@ -96,6 +98,12 @@ return {
       help = "when that is in use: return, fail or replace, as `pawl start`" },
     { long = "reuse", arg = "WHEN",
       help = "begin again with the key of one that has ended, or failed" },
+    { long = "deadline", arg = "DURATION", type = "duration",
+      above_zero = true,
+      help = "it fails when it has not ended so long after it began; default: "
+        .. "its workflow's" },
+    { long = "max-bytes", arg = "N", type = "count",
+      help = "that its variables may have, as JSON: fewer than the engine's" },
     { long = "by", arg = "WHO", type = "name",
       help = "who sends it; default: the user's name" },
   },

@@ -6,8 +6,8 @@ local shape = require "pawl.shape"
 ---                              it around this node takes it: of a fork, an
 ---                              each, or the call that has started the instance
 ---@field data? fun(ctx: pawl.Ctx): any  the event's data; it changes nothing
----@field next? string           a node
----@field retry? table|integer|false  when `data` fails, as a step
+---@field next? string  a node; left out: the node written behind it
+---@field retry? pawl.Retry|integer|false  when `data` fails, as a step
 ---@field on_error? table<string, string>  by error code; "*" any other
 
 ---@class pawl.Workflow

@@ -38,7 +38,7 @@ kit.describe("an output of before", function(backend)
     end })
     flow:step("same", { run = function(ctx) return ctx.output.charge end })
     flow:finish("z", { output = function(ctx)
-      return { ctx.output.same.sum, ctx.output.nap == nil }
+      return { ctx.output.same.sum, ctx.output.nothing == nil }
     end })
     local id = run(flow)
     assert.same({ 12, true }, output(id))
@@ -149,6 +149,38 @@ kit.describe("an output of before", function(backend)
     assert.equal("misuse", err.code)
     assert.equal('ctx.output: there is no node "bb"', err.message)
     assert.equal('add a node of that name, or correct it', err.hint)
+  end)
+
+  it("is none of a node that gives nothing, which raises", function()
+    local flow = pawl.workflow { code = "t.out" }
+    flow:each("list", { items = function() return { 1, 2 } end,
+      branch = "one", next = "met" })
+    flow:step("one", { run = function() return 7 end, next = "list" })
+    flow:wait("met", { condition = function() return true end })
+    flow:timer("nap", { after = 1 })
+    flow:step("ask", { run = function(ctx)
+      local said = { one = ctx.output.one }
+      for _, name in ipairs { "list", "met", "nap", "z" } do
+        local ok, err = pcall(function() return ctx.output[name] end)
+        said[name] = not ok and { err.code, err.message, err.hint }
+      end
+      ctx.vars.said = said
+    end, next = "z" })
+    flow:finish("z", { output = function(ctx) return ctx.vars.said end })
+    local id = run(flow)
+    clock:advance(1)
+    assert(engine:run())
+    local said = output(id)
+    local hint = "a step, a wait for an event, a task or a call gives one"
+    assert.equal(7, said.one)
+    assert.same({ "misuse", 'ctx.output: each "list" gives no output',
+      "its results are in the variable that `into` names" }, said.list)
+    assert.same({ "misuse", 'ctx.output: wait "met" gives no output', hint },
+      said.met)
+    assert.same({ "misuse", 'ctx.output: timer "nap" gives no output', hint },
+      said.nap)
+    assert.same({ "misuse", 'ctx.output: finish "z" gives no output', hint },
+      said.z)
   end)
 
   it("is said to be gone where its history was trimmed", function()

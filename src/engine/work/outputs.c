@@ -17,6 +17,13 @@ static int gives(const char *type) {
   return 0;
 }
 
+/* Nodes whose passing is a record of one of these types. */
+static int may_give(const pawl_node *node) {
+  return node->kind == PAWL_KIND_STEP || node->kind == PAWL_KIND_TASK ||
+         node->kind == PAWL_KIND_CALL ||
+         (node->kind == PAWL_KIND_WAIT && !node->has_condition);
+}
+
 /* The newest record of this decision; `token` 0: of any. NULL: none. */
 static const pawl_record *planned(const pawl_held *h, pawl_str node,
                                   int32_t token) {
@@ -150,18 +157,33 @@ static pawl_code find_behind(pawl_engine *e, const pawl_held *h,
 
 /* ---- all of it ---- */
 
-/* It is in no row: was there one, or is there no such node? */
+static pawl_code fail_none(const pawl_node *node, pawl_error *err) {
+  return pawl_fail_hint(err, PAWL_MISUSE,
+                        node->kind == PAWL_KIND_EACH
+                            ? "its results are in the variable that `into` "
+                              "names"
+                            : "a step, a wait for an event, a task or a call "
+                              "gives one",
+                        "ctx.output: %s \"%s\" gives no output",
+                        pawl_kind_name(node->kind), node->name);
+}
+
+/* It is in no row: was there one, or is there no such node, or none that could
+ * give anything? */
 static pawl_code miss(pawl_engine *e, const pawl_held *h, pawl_str node,
                       pawl_error *err) {
+  const int at = pawl_def_node(h->d.def, node.at, node.len);
   char name[65];
   pawl_rows rows;
 
+  if (at >= 0 && !may_give(&h->d.def->nodes[at]))
+    return fail_none(&h->d.def->nodes[at], err);
   MUST(PAWL_SERVICE_ASK(READ, history_trimmed, &rows, PAWL_SLOT_MEMBERS(h)));
   if (rows.nrows &&
       pawl_trimmed_visits(pawl_read_history_trimmed(&rows, 0).record, node,
                           &e->alloc) > 0)
     return fail_lost(node, err);
-  if (pawl_def_node(h->d.def, node.at, node.len) >= 0) return PAWL_OK;
+  if (at >= 0) return PAWL_OK;
   pawl_str_copy(name, sizeof name, node);
   pawl_fail(err, PAWL_MISUSE, "ctx.output: there is no node \"%s\"", name);
   pawl_def_hint_node(h->d.def, name, err);
