@@ -793,8 +793,8 @@ local function check_told(one)
     if err then
       failed[row.node or ""] = true
       if err.code == "not_mine" then
-        broken("what a handler said is told to itself", "row %d of %s",
-          row.seq, short(one.id))
+        broken("what a handler said is told to itself", "row %d of %s: %s",
+          row.seq, short(one.id), err.message)
       end
     end
   end

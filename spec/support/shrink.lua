@@ -99,6 +99,17 @@ local function cuts(case)
           return had ~= nil
         end)
       end
+      for b, one in ipairs(node.beside or {}) do
+        cut(function(c)
+          return table.remove(c.flows[f].nodes[n].beside, b) ~= nil
+        end)
+        for _, field in ipairs { "key", "typed", "match", "into", "every" } do
+          cut(function(c)
+            c.flows[f].nodes[n].beside[b][field] = nil
+            return one[field] ~= nil
+          end)
+        end
+      end
       for _, field in ipairs { "items", "fails", "attempts", "window" } do
         cut(function(c)
           local one = c.flows[f].nodes[n]
