@@ -160,6 +160,7 @@ local function draw_step(pen, to)
     node.fails = random:upto(3)
     node.attempts = random:chance(85) and node.fails + 1
       or random:upto(node.fails)
+    node.never = random:chance(15) or nil
     if random:chance(10) then node.on_exhausted = "suspend" end
     node.tells = random:chance(40) or nil
     draw_failing(pen, node, to, "oops")
@@ -206,6 +207,7 @@ end
 local function draw_timer(pen, to)
   return add(pen, "timer", { ways = single(to),
     after = pen.random:pick { 0, 1, 60, 7200 },
+    at = pen.random:chance(25) or nil,
     computed = pen.random:chance(30) or nil,
     moved = pen.random:chance(20) and pen.random:pick(EVENTS) or nil }).name
 end
@@ -446,18 +448,23 @@ local function settle_reads(flow, random)
   end
 end
 
+--- Is it undone with all that is inside?
+function graphs.is_scope(node)
+  return node.kind == "fork" or node.kind == "each" and node.branch ~= nil
+end
+
 --- What they undo, when all nodes are drawn.
 local function settle_undos(flow, random)
-  local able, forks = {}, {}
+  local able, scopes = {}, {}
   for _, node in ipairs(flow.nodes) do
     if node.undo then able[#able + 1] = node.name end
-    if node.kind == "fork" then forks[#forks + 1] = node.name end
+    if graphs.is_scope(node) then scopes[#scopes + 1] = node.name end
   end
   for _, node in ipairs(flow.nodes) do
     if node.kind == "undo" and #able > 0 and random:chance(50) then
       node.of = { random:pick(able) }
-      if #forks > 0 and random:chance(40) then
-        node.of[2] = random:pick(forks)
+      if #scopes > 0 and random:chance(40) then
+        node.of[2] = random:pick(scopes)
       end
     end
   end
@@ -580,7 +587,7 @@ local function mend_undos(flow)
     local of = node.of or {}
     for i = #of, 1, -1 do
       local one = nodes[of[i]]
-      if not one or not (one.undo or one.kind == "fork") then
+      if not one or not (one.undo or graphs.is_scope(one)) then
         table.remove(of, i)
       end
     end
@@ -678,7 +685,8 @@ function render.step(node, code)
     -- half of them are tried again though their error has a route
     retry = node.attempts and ("{ max = %d, %s%s }"):format(node.attempts,
       node.attempts % 3 == 0 and "delay = function(_, n) return n end"
-      or "jitter = 0", node.attempts % 2 == 0 and ', on = "oops"' or "") or nil,
+      or "jitter = 0", node.never and ', never = "oops"'
+      or node.attempts % 2 == 0 and ', on = "oops"' or "") or nil,
     timeout = node.attempts and 'function(ctx) return ctx.id and "9m" end',
     on_exhausted = node.on_exhausted and q(node.on_exhausted),
     transactional = node.transactional and "true",
@@ -715,6 +723,10 @@ local function reschedule(node)
 end
 
 function render.timer(node)
+  if node.at then
+    return { reschedule = reschedule(node),
+      at = ("function(ctx) return ctx.now() + %d end"):format(node.after) }
+  end
   return { after = duration(node, node.after), reschedule = reschedule(node) }
 end
 
@@ -881,9 +893,14 @@ local function render_beside(node, fields)
   end
 end
 
-local function render_node(node, code)
+--- `behind`: the node that is written next, which need not be named.
+local function render_node(node, code, behind)
   local fields = render[node.kind](node, code)
-  if #node.ways > 0 then fields.next = render_ways(node.ways) end
+  local only = #node.ways == 1 and node.ways[1]
+  if #node.ways > 0 and not (behind and only and only.name == ""
+    and only.to == behind.name) then
+    fields.next = render_ways(node.ways)
+  end
   if node.errors then fields.on_error = render_ways(node.errors) end
   if node.undo then fields.undo = render_undo(node) end
   render_beside(node, fields)
@@ -907,7 +924,7 @@ end
 ---@param prefix string   of the workflows' codes
 ---@return string
 function graphs.text(case, i, prefix)
-  local flow = case.flows[i]
+  local flow, forward = case.flows[i], case.seed % 2 == 0
   local function code(k) return graphs.code(prefix, k) end
   local options = { ("code = %q, start = %q"):format(code(i), flow.start) }
   if flow.options.compensate == false then
@@ -936,8 +953,10 @@ function graphs.text(case, i, prefix)
   if case.is_wild then options[#options + 1] = "busy_limit = 300" end
   local parts = { 'local pawl = require "pawl"',
     "local flow = pawl.workflow { " .. table.concat(options, ", ") .. " }" }
-  for _, node in ipairs(flow.nodes) do
-    parts[#parts + 1] = render_node(node, code)
+  for k = 1, #flow.nodes do -- they are drawn from the end on
+    local at = forward and #flow.nodes + 1 - k or k
+    parts[#parts + 1] = render_node(flow.nodes[at], code,
+      forward and flow.nodes[at - 1])
   end
   parts[#parts + 1] = "return flow\n"
   return table.concat(parts, "\n")
@@ -1017,7 +1036,7 @@ graphs.spoil["a step that leads to no end"] = function(flow)
   table.insert(flow.nodes, { name = "either", kind = "choice",
     ways = { { name = "a", to = first }, { name = "b", to = "once" } } })
   flow.start = "either"
-  return '"round": no way from it to a finish'
+  return 'step "%l+": no way from it to a finish' -- "round", "once"
 end
 
 graphs.spoil["a join without a fork"] = function(flow)
