@@ -493,7 +493,7 @@ end
 -- What happens meanwhile; play.lua knows how.
 local TROUBLES = { switch = 5, overtake = 9, lose = 5, reopen = 3, early = 6,
   again = 4, suspend = 3, wake = 2, jump = 3, cancel = 2, crowd = 6,
-  away = 5, stop = 5, step = 3, misfit = 4, ask = 4 }
+  away = 5, stop = 5, step = 3, misfit = 4, ask = 9 }
 
 ---@param random pawl.Random
 ---@return table[]

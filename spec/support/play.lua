@@ -373,10 +373,16 @@ local function ask_again(self, question)
   return answer == nil and err.code or answer
 end
 
+--- Of what its waits answer, if there are such.
 function trouble.ask(self, one)
+  local names = {}
+  for _, node in ipairs(self.case.flows[1].nodes) do
+    if node.event and node.into then names[#names + 1] = node.event end
+  end
+  if #names == 0 then names[1] = "seen" end
   self.sent = self.sent + 1
-  local question = { name = ({ "pay.card", "pay.cash", "sent", "seen" })[
-    one.n % 4 + 1], data = { n = one.n % 3 == 0 and 0.5 or self.sent },
+  local question = { name = names[one.n % #names + 1],
+    data = { n = one.n % 3 == 0 and 0.5 or self.sent },
     event = ("%s-%d"):format(self.prefix, self.sent) }
   question.told = ask_again(self, question)
   self.asked[#self.asked + 1] = question
