@@ -29,15 +29,17 @@ local graphs = { GROUP = "night" }
 ---@field ways spec.Way[]
 ---@field errors spec.Way[]?
 ---@field branch string?
----@field beside spec.Beside?
+---@field beside spec.Beside[]?
 
---- A boundary: named "NODE.on_timer" or "NODE.on_event".
+--- A boundary: named "NODE.on_timer" or "NODE.on_event", a second one of those
+--- "NODE.on_timer_2".
 ---@class spec.Beside
 ---@field field "on_timer"|"on_event"
 ---@field event string?
 ---@field after integer?
 ---@field every integer?
----@field ways spec.Way[]  one, where it interrupts; none: it is a lane
+---@field is_lane boolean?  it does not interrupt
+---@field ways spec.Way[]  none: its lane is a `run`
 
 ---@class spec.DrawnFlow
 ---@field start string
@@ -114,23 +116,41 @@ local function draw_undo(pen, node)
   if random:chance(25) then node.undo_awaits = 0.01 end
 end
 
---- What is on a node while a token stands there.
-local function draw_beside(pen, node, to)
+local draw_chain
+
+local function draw_boundary(pen, to)
   local random = pen.random
-  if not random:chance(18) then return end
   local one = { field = random:pick { "on_timer", "on_event" }, ways = {} }
   if one.field == "on_event" then
     one.event = random:pick(EVENTS)
     one.key = random:chance(60) or nil
+    one.typed = random:chance(20) or nil
+    one.match = random:chance(20) or nil
+    one.into = random:chance(30) or nil
   else
     one.after = random:pick { 3, 700, 9000 }
   end
   if random:chance(50) then
     one.ways = single(side(pen, to))
-  elseif one.after and random:chance(50) then
-    one.every = random:pick { 900, 7200 }
+    return one
   end
-  node.beside = one
+  one.is_lane = true
+  if one.after and random:chance(50) then
+    one.every = random:pick { 900, 7200 }
+  elseif pen.left > 2 and random:chance(40) then
+    one.ways = single(draw_chain(pen, draw_finish(pen, "plain"), 2))
+  end
+  return one
+end
+
+--- What is on a node while a token stands there.
+local function draw_beside(pen, node, to)
+  local random = pen.random
+  if not random:chance(18) then return end
+  node.beside = { draw_boundary(pen, to) }
+  while #node.beside < 3 and random:chance(30) do
+    node.beside[#node.beside + 1] = draw_boundary(pen, to)
+  end
 end
 
 local function draw_step(pen, to)
@@ -140,6 +160,7 @@ local function draw_step(pen, to)
     node.fails = random:upto(3)
     node.attempts = random:chance(85) and node.fails + 1
       or random:upto(node.fails)
+    node.never = random:chance(15) or nil
     if random:chance(10) then node.on_exhausted = "suspend" end
     node.tells = random:chance(40) or nil
     draw_failing(pen, node, to, "oops")
@@ -164,8 +185,6 @@ local function draw_step(pen, to)
   return node.name
 end
 
-local draw_chain
-
 local function draw_choice(pen, to)
   local random, ways = pen.random, {}
   for i = 1, random:between(2, 3) do
@@ -188,6 +207,7 @@ end
 local function draw_timer(pen, to)
   return add(pen, "timer", { ways = single(to),
     after = pen.random:pick { 0, 1, 60, 7200 },
+    at = pen.random:chance(25) or nil,
     computed = pen.random:chance(30) or nil,
     moved = pen.random:chance(20) and pen.random:pick(EVENTS) or nil }).name
 end
@@ -428,18 +448,23 @@ local function settle_reads(flow, random)
   end
 end
 
+--- Is it undone with all that is inside?
+function graphs.is_scope(node)
+  return node.kind == "fork" or node.kind == "each" and node.branch ~= nil
+end
+
 --- What they undo, when all nodes are drawn.
 local function settle_undos(flow, random)
-  local able, forks = {}, {}
+  local able, scopes = {}, {}
   for _, node in ipairs(flow.nodes) do
     if node.undo then able[#able + 1] = node.name end
-    if node.kind == "fork" then forks[#forks + 1] = node.name end
+    if graphs.is_scope(node) then scopes[#scopes + 1] = node.name end
   end
   for _, node in ipairs(flow.nodes) do
     if node.kind == "undo" and #able > 0 and random:chance(50) then
       node.of = { random:pick(able) }
-      if #forks > 0 and random:chance(40) then
-        node.of[2] = random:pick(forks)
+      if #scopes > 0 and random:chance(40) then
+        node.of[2] = random:pick(scopes)
       end
     end
   end
@@ -468,7 +493,7 @@ end
 -- What happens meanwhile; play.lua knows how.
 local TROUBLES = { switch = 5, overtake = 9, lose = 5, reopen = 3, early = 6,
   again = 4, suspend = 3, wake = 2, jump = 3, cancel = 2, crowd = 6,
-  away = 5, stop = 5, step = 3, misfit = 4 }
+  away = 5, stop = 5, step = 3, misfit = 4, ask = 9 }
 
 ---@param random pawl.Random
 ---@return table[]
@@ -491,6 +516,7 @@ local function keep_short(flow)
   for _, node in ipairs(flow.nodes) do
     node.undo, node.undo_fails, node.undo_awaits = nil, nil, nil
     node.reads = nil
+    node.tells = nil -- ctx.visit grows where what has started is trimmed
   end
   graphs.prune(flow)
 end
@@ -517,8 +543,9 @@ end
 ---@param node spec.Node
 ---@param fn fun(to: string): string?  a new target; nil: it stays
 function graphs.retarget(node, fn)
-  for _, list in ipairs { node.ways, node.errors or {},
-    node.beside and node.beside.ways or {} } do
+  local lists = { node.ways, node.errors or {} }
+  for _, one in ipairs(node.beside or {}) do lists[#lists + 1] = one.ways end
+  for _, list in ipairs(lists) do
     for _, one in ipairs(list) do one.to = fn(one.to) or one.to end
   end
   if node.branch then node.branch = fn(node.branch) or node.branch end
@@ -536,12 +563,14 @@ end
 function graphs.with_boundaries(flow)
   local nodes = graphs.by_name(flow)
   for _, node in ipairs(flow.nodes) do
-    local one = node.beside
-    if one then
-      local name = node.name .. "." .. one.field
+    local count = {}
+    for _, one in ipairs(node.beside or {}) do
+      local n = (count[one.field] or 0) + 1
+      count[one.field] = n
+      local name = node.name .. "." .. one.field .. (n > 1 and "_" .. n or "")
       nodes[name] = { name = name, ways = one.ways, is_beside = true,
         kind = one.event and "wait" or "timer", event = one.event,
-        key = one.key and "order" or "none" }
+        key = one.key and "order" or "none", typed = one.typed }
       nodes[name .. ".run"] = { kind = "step", ways = {} }
       nodes[name .. ".end"] = { kind = "finish", ways = {} }
     end
@@ -558,7 +587,7 @@ local function mend_undos(flow)
     local of = node.of or {}
     for i = #of, 1, -1 do
       local one = nodes[of[i]]
-      if not one or not (one.undo or one.kind == "fork") then
+      if not one or not (one.undo or graphs.is_scope(one)) then
         table.remove(of, i)
       end
     end
@@ -634,7 +663,8 @@ function render.step(node, code)
   if node.tells then
     put("    local told = ctx.progress\n"
       .. "    if told and told[1] ~= ctx.visit then\n"
-      .. '      error { code = "not_mine", retry = false }\n    end\n'
+      .. '      error { code = "not_mine", retry = false,\n'
+      .. '        message = told[1] .. " told " .. ctx.visit }\n    end\n'
       .. "    ctx.heartbeat { ctx.visit, ctx.attempt }")
   end
   if node.awaits then put("    ctx.await(%g)", node.awaits) end
@@ -655,7 +685,8 @@ function render.step(node, code)
     -- half of them are tried again though their error has a route
     retry = node.attempts and ("{ max = %d, %s%s }"):format(node.attempts,
       node.attempts % 3 == 0 and "delay = function(_, n) return n end"
-      or "jitter = 0", node.attempts % 2 == 0 and ', on = "oops"' or "") or nil,
+      or "jitter = 0", node.never and ', never = "oops"'
+      or node.attempts % 2 == 0 and ', on = "oops"' or "") or nil,
     timeout = node.attempts and 'function(ctx) return ctx.id and "9m" end',
     on_exhausted = node.on_exhausted and q(node.on_exhausted),
     transactional = node.transactional and "true",
@@ -692,6 +723,10 @@ local function reschedule(node)
 end
 
 function render.timer(node)
+  if node.at then
+    return { reschedule = reschedule(node),
+      at = ("function(ctx) return ctx.now() + %d end"):format(node.after) }
+  end
   return { after = duration(node, node.after), reschedule = reschedule(node) }
 end
 
@@ -818,33 +853,57 @@ local function render_undo(node)
 end
 
 --- A lane counts itself, as steps do.
-local function render_beside(one)
+local function render_boundary(one, name)
   local parts = { one.event and ("event = %q"):format(one.event)
     or ("after = %d"):format(one.after) }
   if one.key then parts[#parts + 1] = 'key = "order"' end
+  if one.typed then parts[#parts + 1] = 'accepts = { n = "integer" }' end
+  if one.into then parts[#parts + 1] = ("into = %q"):format(name) end
+  if one.match then -- what is escalated may have a text there
+    parts[#parts + 1] = "match = function(event)\n"
+      .. "    return (tonumber(event.data.n) or 0) % 2 == 0\n  end"
+  end
   if one.every == 7200 then
     parts[#parts + 1] = "every = function(ctx) return ctx.id and 7200 end"
     parts[#parts + 1] = "on_error = false"
   elseif one.every then
     parts[#parts + 1] = ("every = %d"):format(one.every)
   end
+  if one.is_lane then parts[#parts + 1] = "interrupt = false" end
   if #one.ways > 0 then
     parts[#parts + 1] = ("next = %q"):format(one.ways[1].to)
   else
-    parts[#parts + 1] = "interrupt = false, run = function(ctx)\n"
+    parts[#parts + 1] = "run = function(ctx)\n"
       .. "    ctx.vars[ctx.node] = (ctx.vars[ctx.node] or 0) + 1\n  end"
   end
   return "{ " .. table.concat(parts, ", ") .. " }"
 end
 
-local function render_node(node, code)
+--- One as it is, several as a list.
+local function render_beside(node, fields)
+  local lists = {}
+  for i, one in ipairs(node.beside or {}) do
+    lists[one.field] = lists[one.field] or {}
+    table.insert(lists[one.field], render_boundary(one, "heard" .. i .. "_"
+      .. node.name))
+  end
+  for field, list in pairs(lists) do
+    fields[field] = #list == 1 and list[1]
+      or "{\n" .. table.concat(list, ",\n") .. " }"
+  end
+end
+
+--- `behind`: the node that is written next, which need not be named.
+local function render_node(node, code, behind)
   local fields = render[node.kind](node, code)
-  if #node.ways > 0 then fields.next = render_ways(node.ways) end
+  local only = #node.ways == 1 and node.ways[1]
+  if #node.ways > 0 and not (behind and only and only.name == ""
+    and only.to == behind.name) then
+    fields.next = render_ways(node.ways)
+  end
   if node.errors then fields.on_error = render_ways(node.errors) end
   if node.undo then fields.undo = render_undo(node) end
-  if node.beside then
-    fields[node.beside.field] = render_beside(node.beside)
-  end
+  render_beside(node, fields)
   if node.timeout then
     fields.timeout = duration(node, node.timeout)
     fields.reschedule = reschedule(node)
@@ -865,7 +924,7 @@ end
 ---@param prefix string   of the workflows' codes
 ---@return string
 function graphs.text(case, i, prefix)
-  local flow = case.flows[i]
+  local flow, forward = case.flows[i], case.seed % 2 == 0
   local function code(k) return graphs.code(prefix, k) end
   local options = { ("code = %q, start = %q"):format(code(i), flow.start) }
   if flow.options.compensate == false then
@@ -894,8 +953,10 @@ function graphs.text(case, i, prefix)
   if case.is_wild then options[#options + 1] = "busy_limit = 300" end
   local parts = { 'local pawl = require "pawl"',
     "local flow = pawl.workflow { " .. table.concat(options, ", ") .. " }" }
-  for _, node in ipairs(flow.nodes) do
-    parts[#parts + 1] = render_node(node, code)
+  for k = 1, #flow.nodes do -- they are drawn from the end on
+    local at = forward and #flow.nodes + 1 - k or k
+    parts[#parts + 1] = render_node(flow.nodes[at], code,
+      forward and flow.nodes[at - 1])
   end
   parts[#parts + 1] = "return flow\n"
   return table.concat(parts, "\n")
@@ -975,7 +1036,7 @@ graphs.spoil["a step that leads to no end"] = function(flow)
   table.insert(flow.nodes, { name = "either", kind = "choice",
     ways = { { name = "a", to = first }, { name = "b", to = "once" } } })
   flow.start = "either"
-  return '"round": no way from it to a finish'
+  return 'step "%l+": no way from it to a finish' -- "round", "once"
 end
 
 graphs.spoil["a join without a fork"] = function(flow)

@@ -550,7 +550,8 @@ local function check_joins(stage, one, nodes)
       broken("a join of all waits for all", "row %d of %s: %s came too late",
         row.seq, short(one.id), node.name)
     end
-    local previous = given(row.previous) or {}
+    -- what has halted is told before the row of what it was to be
+    local previous = row.type ~= "halted" and given(row.previous) or {}
     if #previous > 1 and not stage.case.is_wild then
       for _, seq in ipairs(previous) do
         local path = by_seq[seq] and by_seq[seq].path
@@ -793,8 +794,8 @@ local function check_told(one)
     if err then
       failed[row.node or ""] = true
       if err.code == "not_mine" then
-        broken("what a handler said is told to itself", "row %d of %s",
-          row.seq, short(one.id))
+        broken("what a handler said is told to itself", "row %d of %s: %s",
+          row.seq, short(one.id), err.message)
       end
     end
   end

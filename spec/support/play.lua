@@ -20,6 +20,7 @@
 ---             fail; the last one is removed by every fourth
 ---   step      one that has halted somewhere runs a node
 ---   misfit    events whose data is not what typed waits accept
+---   ask       somebody asks it, and again in the end
 ---   suspend, wake, cancel, jump (of the clock)
 local Random = require "pawl.testing.random"
 local graphs = require "spec.support.graphs"
@@ -359,6 +360,46 @@ function trouble.misfit(self, one)
   self:send(events[one.n % 4 + 1], how[one.n % 3 + 1], self.main, 0.5)
 end
 
+-- How a question may be refused, by who has it or as nobody has.
+local UNANSWERED = { timeout = true, not_now = true, value = true,
+  already_finished = true }
+
+local function ask_again(self, question)
+  local answer, err = self:ask("ask", self.main, question.name, question.data,
+    { event = question.event, timeout = 0 })
+  if answer == nil and not UNANSWERED[err.code] then
+    error({ what = "a question is answered", text = tostring(err) }, 0)
+  end
+  return answer == nil and err.code or answer
+end
+
+--- Of what its waits answer, if there are such.
+function trouble.ask(self, one)
+  local names = {}
+  for _, node in ipairs(self.case.flows[1].nodes) do
+    if node.event and node.into then names[#names + 1] = node.event end
+  end
+  if #names == 0 then names[1] = "seen" end
+  self.sent = self.sent + 1
+  local question = { name = names[one.n % #names + 1],
+    data = { n = one.n % 3 == 0 and 0.5 or self.sent },
+    event = ("%s-%d"):format(self.prefix, self.sent) }
+  question.told = ask_again(self, question)
+  self.asked[#self.asked + 1] = question
+end
+
+--- In the end each has been told something, and is told the same again.
+local function hear_all(self)
+  for _, question in ipairs(self.asked) do
+    local told = ask_again(self, question)
+    if told == "timeout" or question.told ~= "timeout"
+      and question.told ~= told or ask_again(self, question) ~= told then
+      error({ what = "a question is answered once", text = ("%s: %s, then %s")
+        :format(question.event, tostring(question.told), tostring(told)) }, 0)
+    end
+  end
+end
+
 function trouble.again(self)
   if self.last_signal then self:try("signal", self.last_signal) end
 end
@@ -548,6 +589,7 @@ local function start(self, case)
   self.random = Random.new(case.seed)
   self.sent, self.idle, self.helped, self.is_thrown = 0, 0, 0, false
   self.overtakes, self.last_signal, self.broken = false, nil, nil
+  self.asked = {}
   self.nodes, self.flow_of = {}, {}
   for i, flow in ipairs(case.flows) do
     self.nodes[i] = graphs.with_boundaries(flow)
@@ -611,6 +653,7 @@ local function play(self, case)
   end
   probe.fault(nil)
   holds.ended(self)
+  hear_all(self)
   throw_away(self)
 end
 

@@ -57,7 +57,7 @@ local SPARE = { "fails", "item_fails", "undo_fails", "undo", "transactional",
   "ignored", "prepare", "computed", "moved", "takes_one", "signal",
   "assignee", "escalate", "due", "output", "on_exhausted", "attempts",
   "person_fails", "expect", "losers", "failed", "terminate", "parent_end",
-  "beside", "sees", "of", "typed", "group", "reads" }
+  "beside", "never", "at", "sees", "of", "typed", "group", "reads" }
 
 --- Each way to make a case smaller, the larger cuts first, as functions that
 --- change a copy. false: there was nothing to cut.
@@ -98,6 +98,17 @@ local function cuts(case)
           c.flows[f].nodes[n][field] = nil
           return had ~= nil
         end)
+      end
+      for b, one in ipairs(node.beside or {}) do
+        cut(function(c)
+          return table.remove(c.flows[f].nodes[n].beside, b) ~= nil
+        end)
+        for _, field in ipairs { "key", "typed", "match", "into", "every" } do
+          cut(function(c)
+            c.flows[f].nodes[n].beside[b][field] = nil
+            return one[field] ~= nil
+          end)
+        end
       end
       for _, field in ipairs { "items", "fails", "attempts", "window" } do
         cut(function(c)
