@@ -811,7 +811,8 @@ kit.describe("the cost of finding a letter", function(backend)
         insert into pawl_inbox (shard, instance, no, kind, name, event_id, data,
           received_at, addressed, key)
         select 0, %s, cast(printf('%%016d', %d + i * 8) as blob), 'event', '%s',
-          '%s' || i, 'null', 1700000000000000 + %d * 100000 + i, 1, %s from n;]])
+          '%s' || i, 'null', 1700000000000000 + %d * 100000 + i, 1, %s
+          from n;]])
           :format(n, id, i, name, name, i, key))
     end
   end

@@ -578,6 +578,24 @@ function graphs.with_boundaries(flow)
   return nodes
 end
 
+--- Is there something to undo on the way from a fork, or from an each, to
+--- where it first comes together?
+local function holds_undo(nodes, scope)
+  local seen, left = { [scope.name] = true }, { scope.branch }
+  if scope.kind == "fork" then
+    for _, one in ipairs(scope.ways) do left[#left + 1] = one.to end
+  end
+  while #left > 0 do
+    local node = nodes[table.remove(left)]
+    if node and not seen[node.name] and node.kind ~= "join" then
+      seen[node.name] = true
+      if node.undo then return true end
+      for _, one in ipairs(node.ways) do left[#left + 1] = one.to end
+    end
+  end
+  return false
+end
+
 --- Undo nodes name what there is still; where nothing can be undone a step
 --- stands in their place. true: what one of them led to may be left alone.
 local function mend_undos(flow)
@@ -587,7 +605,8 @@ local function mend_undos(flow)
     local of = node.of or {}
     for i = #of, 1, -1 do
       local one = nodes[of[i]]
-      if not one or not (one.undo or graphs.is_scope(one)) then
+      if not one or not (one.undo
+        or graphs.is_scope(one) and holds_undo(nodes, one)) then
         table.remove(of, i)
       end
     end
