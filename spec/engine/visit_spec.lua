@@ -1,8 +1,11 @@
 -- ctx.visit: the how many-th time an instance comes to a node.
 local pawl = require "pawl"
+local probe = require "spec.support.probe"
 local kit = require "spec.engine.kit"
 
 kit.describe("ctx.visit", function(backend)
+  after_each(function() probe.shorten(0) end)
+
   it("counts the visits of one node", function()
     local engine = backend.fresh()
     local seen = {}
@@ -238,6 +241,32 @@ kit.describe("ctx.visit", function(backend)
     assert.completed(engine, id)
     assert.is_true(assert(engine:get(id)).trimmed.rows > 400)
     assert.same({ "s700", "c700" }, { seen[#seen - 1], seen[#seen] })
+  end)
+
+  it("does not grow where the row that it began with is trimmed", function()
+    local seen = {}
+    local flow = pawl.workflow { code = "t.trimmed", keep_history = 100 }
+    flow:choice("c", { next = { a = "s", b = "z" },
+      choose = function() return "a" end })
+    flow:step("s", { next = { again = "s2", done = "z" },
+      retry = { max = 9, base = 1, factor = 1, jitter = 0 },
+      run = function(ctx)
+        seen[#seen + 1] = ctx.visit
+        if ctx.attempt <= 5 then error "again" end
+        return #seen < 12 and "again" or "done"
+      end })
+    flow:step("s2", { next = "s", run = function() end })
+    flow:finish "z"
+    local engine, clock = backend.fresh()
+    probe.shorten(3)
+    assert(engine:load(flow))
+    local id = assert(engine:start "t.trimmed")
+    for _ = 1, 30 do
+      assert(engine:run())
+      clock:advance(2)
+    end
+    assert.completed(engine, id)
+    assert.same({ 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2 }, seen)
   end)
 
   it("is a branch's own in a choice that several come to", function()

@@ -516,7 +516,6 @@ local function keep_short(flow)
   for _, node in ipairs(flow.nodes) do
     node.undo, node.undo_fails, node.undo_awaits = nil, nil, nil
     node.reads = nil
-    node.tells = nil -- ctx.visit grows where what has started is trimmed
   end
   graphs.prune(flow)
 end

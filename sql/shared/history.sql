@@ -139,11 +139,12 @@ select completed_at as at, output as record from pawl.history
 -- args: @shard smallint, @id uuid, @after bigint, @upto bigint, @max integer,
 --       @bytes bigint
 -- rows: seq bigint, token integer, visit bigint, node text, path text,
---       stays boolean, told boolean, changes json
+--       stays boolean, told boolean, leads boolean, changes json
 -- The next ones that have about so many bytes together, one at least: who asks
 -- has them all at hand, and may take them all away. Row by row, as the size of
 -- a large value is not known before it is read.
--- told: by the audit, which is to have it when it goes.
+-- told: by the audit, which is to have it when it goes. leads: its node is the
+-- one that it led to, whose visit has a row of its own.
 with recursive walk (seq, bytes, n) as (
   select (select min(seq) from pawl.history
            where shard = @shard and instance = @id and seq > @after),
@@ -160,7 +161,8 @@ with recursive walk (seq, bytes, n) as (
          w.n + 1
     from walk w where w.seq < @upto and w.bytes < @bytes and w.n < @max)
 select seq, token, visit, node, case when {{moves_on}} then path end as path,
-       {{stays_for_ever}} as stays, nullif(by, '') is not null as told, changes
+       {{stays_for_ever}} as stays, nullif(by, '') is not null as told,
+       type in ('started', 'routed') as leads, changes
   from pawl.history
  where shard = @shard and instance = @id and seq > @after and seq <= @upto
    and seq <= (select max(w.seq) from walk w where w.bytes < @bytes)

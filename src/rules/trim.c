@@ -218,8 +218,8 @@ out:
 static int64_t count_visits(const pawl_old_row *rows, int n, pawl_str node) {
   int64_t found = 0;
   for (int i = 0; i < n; i++)
-    found +=
-        rows[i].path.at && rows[i].node.at && pawl_str_eq(rows[i].node, node);
+    found += rows[i].path.at && rows[i].node.at && !rows[i].leads &&
+             pawl_str_eq(rows[i].node, node);
   return found;
 }
 

@@ -41,6 +41,7 @@ typedef struct pawl_old_row {
   pawl_str path;          /* by which its token went on; at NULL: it did not */
   int stays;              /* for ever */
   int told;               /* by the audit: somebody did it */
+  int leads;              /* to its node, whose visit has a row of its own */
 } pawl_old_row;
 
 typedef struct pawl_trim {

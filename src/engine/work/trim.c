@@ -116,7 +116,8 @@ static pawl_code read_rows(pawl_engine *e, const pawl_held *h, int max,
                                 .changes = row->changes,
                                 .path = row->path,
                                 .stays = row->stays != 0,
-                                .told = row->told != 0};
+                                .told = row->told != 0,
+                                .leads = row->leads != 0};
   }
   return PAWL_OK;
 }
