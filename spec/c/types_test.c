@@ -223,10 +223,26 @@ static void a_long_path_is_cut(void) {
   CHECK(strlen(err.where) > 60 && strlen(err.where) < sizeof err.where);
 }
 
-static pawl_code present(const char *value) {
+static pawl_code present_after(const char *before, const char *value) {
   return pawl_types_fit_present(
       pawl_strz("{\"a\":\"integer > 0\",\"b?\":[\"string\"]}"),
-      pawl_strz(value), "vars", &err);
+      pawl_strz(before), pawl_strz(value), "vars", &err);
+}
+
+static pawl_code present(const char *value) {
+  return present_after(NULL, value);
+}
+
+/* What another version has left. */
+static void those_that_are_as_they_were_fit(void) {
+  CHECK_INT(present_after("{\"a\":\"x\"}", "{\"a\":\"x\"}"), PAWL_OK);
+  CHECK_INT(
+      present_after("{\"c\":1,\"a\":\"x\"}", "{\"b\":[],\"a\":\"x\",\"c\":1}"),
+      PAWL_OK);
+  CHECK_INT(present_after("{\"a\":\"x\"}", "{\"a\":\"y\"}"), PAWL_VALUE);
+  CHECK_INT(present_after("{\"a\":\"x\"}", "{\"a\":\"x\",\"c\":1}"),
+            PAWL_VALUE);
+  CHECK_INT(present_after("{}", "{\"a\":\"x\"}"), PAWL_VALUE);
 }
 
 static void those_that_are_there_fit(void) {
@@ -384,6 +400,7 @@ int main(void) {
   lists_have_members();
   a_long_path_is_cut();
   those_that_are_there_fit();
+  those_that_are_as_they_were_fit();
   a_name_is_declared_or_left_open();
   words_have_schemas();
   bounds_have_schemas();

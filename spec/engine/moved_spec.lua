@@ -199,7 +199,7 @@ kit.describe("what was left before a move", function(backend)
         end })
         flow:wait("w", { event = "go", into = "note", next = "c" })
         flow:step("c", { next = "z", retry = false, run = function(ctx)
-          ctx.vars.total = value
+          ctx.vars.total, ctx.vars.note = value, ctx.vars.note .. "!"
         end })
       end, { variables = { ["total?"] = type, ["note?"] = "any" } })
     end
@@ -211,6 +211,7 @@ kit.describe("what was left before a move", function(backend)
       local ok, err = engine:edit(id, { set = { total = 7 } })
       assert.is_nil(ok)
       assert.matches("vars.total: expected string, found 7", err.message)
+      assert(engine:edit(id, { set = { note = "b" } })) -- total stays
       assert(engine:signal { name = "go", instance = id, data = "a" })
       assert(engine:run())
       if case[2] then
@@ -219,7 +220,7 @@ kit.describe("what was left before a move", function(backend)
         assert.same({ "value", case[2] }, { failed.code, failed.message })
       else
         assert.completed(engine, id)
-        assert.same({ total = case[1], note = "a" }, vars(engine, id))
+        assert.same({ total = case[1], note = "a!" }, vars(engine, id))
       end
     end
   end)

@@ -595,8 +595,8 @@ static void edit(pawl_decision *d, const pawl_letter *l) {
   pawl_object_end(&o);
   pawl_json_apply(pawl_vars_now(d), pawl_buf_str(&delta), &vars);
   if (d->def && d->def->variables.at &&
-      pawl_types_fit_present(d->def->variables, pawl_buf_str(&vars), "vars",
-                             &err) != PAWL_OK) {
+      pawl_types_fit_present(d->def->variables, pawl_vars_now(d),
+                             pawl_buf_str(&vars), "vars", &err) != PAWL_OK) {
     pawl_request_refuse(d, l, err.message);
   } else {
     pawl_record *r = record(d, l, "changed");

@@ -101,7 +101,10 @@ pawl_code pawl_vars_fit(pawl_decision *d, pawl_str vars, pawl_error *err) {
 
   if (d->def->variables.at)
     MUST(check_declared(
-        d, pawl_types_fit_present(d->def->variables, vars, "vars", err), err));
+        d,
+        pawl_types_fit_present(d->def->variables, pawl_vars_now(d), vars,
+                               "vars", err),
+        err));
   if (!d->max_bytes || vars.len <= max) return PAWL_OK;
   pawl_said_clear(d->result);
   d->result->no_retry = 1;

@@ -658,14 +658,34 @@ static pawl_code fit_present(path *p, pawl_str type, pawl_str key,
   return PAWL_OK;
 }
 
-pawl_code pawl_types_fit_present(pawl_str type, pawl_str object,
-                                 const char *root, pawl_error *err) {
+/* Members that nobody has touched stand in the same order: *it is the place
+ * behind the last that was found. */
+static int was_there(pawl_str before, pawl_json_iter *it, pawl_str key,
+                     pawl_str value) {
+  pawl_json_iter all = {0};
+
+  if (!before.at) return 0;
+  if (pawl_json_walk(before, it) && pawl_str_eq(it->key, key))
+    return pawl_str_eq(it->value, value);
+  while (pawl_json_walk(before, &all))
+    if (pawl_str_eq(all.key, key)) {
+      *it = all;
+      return pawl_str_eq(all.value, value);
+    }
+  return 0;
+}
+
+pawl_code pawl_types_fit_present(pawl_str type, pawl_str before,
+                                 pawl_str object, const char *root,
+                                 pawl_error *err) {
+  pawl_json_iter last = {0};
   pawl_buf scratch = {.alloc = NULL};
   pawl_code rc = PAWL_OK;
   path p;
   path_begin(&p, root, err);
   for (pawl_json_iter it = {0}; pawl_json_walk(object, &it);)
-    TRY(fit_present(&p, type, it.key, it.value, &scratch));
+    if (!was_there(before, &last, it.key, it.value))
+      TRY(fit_present(&p, type, it.key, it.value, &scratch));
   rc = pawl_buf_check(&scratch, err);
 out:
   pawl_buf_deinit(&scratch);

@@ -32,9 +32,11 @@ pawl_code pawl_types_check(pawl_str type, const char *root, pawl_error *err);
  * message has the path, what was expected and what was found. */
 pawl_code pawl_types_fit(pawl_str type, pawl_str value, const char *root,
                          pawl_error *err);
-/* The same of the members that an object has by now: none need be there. */
-pawl_code pawl_types_fit_present(pawl_str type, pawl_str object,
-                                 const char *root, pawl_error *err);
+/* The same of the members that an object has by now, and has not just as they
+ * are in `before` (at NULL: none): none need be there. */
+pawl_code pawl_types_fit_present(pawl_str type, pawl_str before,
+                                 pawl_str object, const char *root,
+                                 pawl_error *err);
 /* The same of one that it is to have. */
 pawl_code pawl_types_fit_member(pawl_str type, const char *name,
                                 pawl_str value, const char *root,

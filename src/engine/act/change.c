@@ -569,7 +569,8 @@ static pawl_code check_declared(pawl_engine *e, const subject *s,
                       &unknown) != PAWL_OK)
     return PAWL_OK;
   if (def->variables.at)
-    rc = pawl_types_fit_present(def->variables, vars, "vars", err);
+    rc = pawl_types_fit_present(def->variables, s->row.variables, vars, "vars",
+                                err);
   if (own) pawl_def_free(def);
   return rc;
 }
