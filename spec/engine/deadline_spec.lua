@@ -362,6 +362,43 @@ kit.describe("a deadline", function(backend)
     end)
   end
 
+  --- So many branches, each a timer and two steps; its last one loops.
+  local function many(n, loops)
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.late", deadline = 20,
+      busy_limit = 100000, endless = loops }
+    local first = {}
+    for i = 1, n do first[i] = "t" .. i end
+    flow:fork("f", { next = first })
+    for i = 1, n do
+      flow:timer("t" .. i, { after = i / 10, next = "a" .. i })
+      flow:step("a" .. i, { next = "b" .. i, run = function(ctx)
+        ctx.vars.n = (ctx.vars.n or 0) + 1
+      end })
+      flow:step("b" .. i, { next = loops and i == n and "a" .. i or "j",
+        run = function() end })
+    end
+    flow:join("j", { next = "z" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = begin(engine)
+    clock:jump(40)
+    assert(engine:run())
+    return engine, id
+  end
+
+  it("comes behind all of many branches, seen late", function()
+    local engine, id = many(60)
+    assert.completed(engine, id)
+    assert.equal(60, get(engine, id).variables.n)
+  end)
+
+  it("does not wait for what goes round", function()
+    local engine, id = many(60, true)
+    assert.failed(engine, id)
+    assert(get(engine, id).variables.n < 200)
+  end)
+
   it("comes before a timeout behind it, whenever that is seen", function()
     local engine, clock = backend.fresh()
     local flow = pawl.workflow { code = "t.late", deadline = 10 }

@@ -171,14 +171,13 @@ int pawl_others_go_first(pawl_decision *d, int64_t before_us) {
 
 /* ---- what ends all ---- */
 
+/* What goes round may do so for ever; all else comes to an end. */
 static int is_found_late(pawl_decision *d, int k, int64_t before_us) {
-  const pawl_token *t = pawl_tok(d, k);
-
-  return pawl_order_is_late(t, before_us) && is_under_way(d, k);
+  return pawl_order_is_late(pawl_tok(d, k), before_us) && is_under_way(d, k) &&
+         (d->rounds <= PAWL_ORDER_ROUNDS || !goes_round(d, k));
 }
 
 int pawl_late_go_first(pawl_decision *d, int64_t before_us) {
-  if (d->rounds > PAWL_ORDER_ROUNDS) return 0;
   pawl_gather(d);
   pawl_end_last(d);
   if (pawl_is_over(d)) return 0;

@@ -88,7 +88,8 @@ int64_t pawl_order_first(const pawl_decision *d,
                          const pawl_token_list *tokens) {
   int64_t first = PAWL_NEVER;
 
-  if (tokens->n < 2 || d->rounds > PAWL_ORDER_ROUNDS) return first;
+  if (tokens->n < 2 || (d->rounds > PAWL_ORDER_ROUNDS && !d->plan.only_us))
+    return first;
   const int64_t now_us = pawl_decision_now(d);
   for (int k = 0; k < tokens->n; k++) {
     const pawl_token *t = &tokens->at[k];

@@ -29,8 +29,9 @@
  *      behind what was set going before it and found no earlier than it: steps
  *      that would have been over by then. Those alone go on meanwhile. It ends
  *      what was found before, which took until then ("found" of the detail),
- *      what has no place to run, and after a hundred steps all. What somebody
- *      set going who runs nothing is found when it runs.
+ *      what has no place to run, and after a hundred steps what goes round
+ *      without waiting. What somebody set going who runs nothing is found when
+ *      it runs.
  *
  * Layer    rules, as decide.h. */
 #ifndef PAWL_RULES_ORDER_H
