@@ -311,7 +311,7 @@ kit.describe("a deadline", function(backend)
     local function step(name, next, first)
       flow:step(name, { next = next, run = function(ctx)
         ctx.vars.ran = (ctx.vars.ran or "") .. name
-        if first then first(ctx, clock, url) end
+        if first then first(ctx, clock) end
       end })
     end
     flow:fork("f", { next = { x = "w", y = "e" } })
@@ -327,7 +327,7 @@ kit.describe("a deadline", function(backend)
     step("c", "z")
     flow:finish "z"
     assert(engine:load(flow))
-    return engine, begin(engine), clock
+    return engine, begin(engine), clock, url
   end
 
   for _, how in ipairs { "deadline", "event" } do
@@ -345,12 +345,13 @@ kit.describe("a deadline", function(backend)
       end)
 
     it("ends a branch whose step took until then: " .. how, function()
-      local engine, id, clock = branching(how, function(ctx, clock, url)
+      local rival
+      local engine, id, clock, url = branching(how, function(ctx, clock)
         clock:jump(9)
-        kit.rival(backend, url, clock):signal { name = "off",
-          instance = ctx.id }
+        rival:signal { name = "off", instance = ctx.id }
         clock:jump(10)
       end)
+      rival = kit.rival(backend, url, clock)
       clock:jump(1)
       assert(engine:signal { name = "go", instance = id })
       assert(engine:run())

@@ -84,14 +84,16 @@ kit.describe("beside handlers that wait", function(backend)
     assert.equal("cancelled", kit.status(engine, id))
   end)
 
-  it("a suspension and an edit that come before a commit wait for them",
+  it("a suspension that comes before a commit waits for them, and no edit",
     function()
       for _, ask in ipairs {
         function(other, it) return other:suspend(it) end,
-        function(other, it) return other:edit(it, { set = { a = 5 } }) end,
+        function(other, it) return other:edit(it, { set = { e = 5 } }) end,
       } do
         local engine, id, clock, told = asked_at_commit(ask)
         assert.equal("running", kit.status(engine, id))
+        local is_edited = assert(engine:get(id)).variables.e == 5
+        assert.equal(#assert(engine:explain(id)).inbox == 0, is_edited)
         clock:advance(60)
         assert(engine:run())
         assert.equal("waited", told())
