@@ -4,6 +4,6 @@ local work = require "spec.support.torture.work"
 
 local flow = pawl.workflow { code = "t.pages", start = "read" }
 flow:step("read", { run = work.read, retry = work.retry, next = "last" })
-flow:step("last", { run = work.step, next = "done" })
+flow:step("last", { run = work.step, retry = work.retry, next = "done" })
 flow:finish "done"
 return flow
