@@ -291,7 +291,7 @@ end
 
 local function letter(l)
   return l.kind .. (l.name and " " .. words.quoted(l.name) or "")
-    .. (l.by and l.by ~= "" and " by " .. l.by or "")
+    .. words.who_why(l.by)
 end
 
 --- What is done while handlers of the instance wait, and what comes to a node:

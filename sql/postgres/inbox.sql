@@ -61,7 +61,8 @@ select b.*, s.no as search
    cross join lateral (
     {{letters_for i.key = s.key; i.received_at}}
     union all
-    {{letters_for i.key is null and (i.addressed or s.key is null); i.key, i.received_at}}
+    {{letters_for i.key is null and (i.addressed or s.key is null);
+      i.key, i.received_at}}
     union all
     {{letters_for i.key >= '' and i.addressed and s.key is null;
       i.received_at}}) f

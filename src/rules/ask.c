@@ -1,9 +1,6 @@
 /* Handlers: one is asked, and what comes too late does not count. */
 #include <assert.h>
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "../value/json.h"
 #include "machine.h"
 
@@ -76,16 +73,12 @@ pawl_code pawl_run_handler(pawl_decision *d, int k, const pawl_node *node,
  * there is already. */
 static void tell_undo(pawl_decision *d, pawl_buf *out) {
   const pawl_compensation *u = &d->plan.state.undo;
-  char attempt[24];
   pawl_str known;
 
   pawl_buf_adds(out, pawl_buf_str(&u->error));
-  if (!u->error.len || !u->node.len || u->attempt < 1 ||
-      pawl_json_get(pawl_buf_str(out), "node", &known))
-    return;
-  (void)snprintf(attempt, sizeof attempt, "%" PRId64, u->attempt);
-  pawl_object_set_text(out, "node", pawl_buf_str(&u->node));
-  pawl_object_set(out, "attempt", pawl_strz(attempt));
+  if (u->error.len && u->node.len && u->attempt > 0 &&
+      !pawl_json_get(pawl_buf_str(out), "node", &known))
+    pawl_caught_at(out, pawl_buf_str(&u->node), u->attempt);
 }
 
 /* To who cleans up: why, and who wanted it so. */

@@ -11,19 +11,25 @@
 
 enum { MOST_DETAILS = 4096 }; /* bytes that go along */
 
+void pawl_caught_at(pawl_buf *error, pawl_str node, int64_t attempt) {
+  pawl_buf number = {.alloc = error->alloc};
+
+  pawl_object_set_text(error, "node", node);
+  pawl_buf_addf(&number, "%" PRId64, attempt);
+  pawl_object_set(error, "attempt", pawl_buf_str(&number));
+  error->failed |= number.failed;
+  pawl_buf_deinit(&number);
+}
+
 void pawl_caught_make(pawl_decision *d, int k, const pawl_error *err,
                       pawl_buf *out) {
   pawl_token *t = pawl_tok(d, k);
-  pawl_buf attempt = {.alloc = out->alloc};
 
   pawl_plan_error(out, err, NULL);
-  pawl_object_set_text(out, "node", pawl_strz(t->node));
-  pawl_buf_addf(&attempt, "%" PRId64, t->attempt);
-  pawl_object_set(out, "attempt", pawl_buf_str(&attempt));
+  pawl_caught_at(out, pawl_strz(t->node), t->attempt);
   if (d->result->details.len && d->result->details.len <= MOST_DETAILS)
     pawl_object_set(out, "details", pawl_buf_str(&d->result->details));
-  t->failed |= out->failed | attempt.failed;
-  pawl_buf_deinit(&attempt);
+  t->failed |= out->failed;
 }
 
 #define PAST "past" /* true: handlers are told no more */

@@ -130,6 +130,12 @@ static inline int pawl_letter_is(const pawl_letter *l, const char *kind) {
   return pawl_str_eqz(pawl_buf_str(&l->kind), kind);
 }
 
+/* What a token waits for, not a request. */
+static inline int pawl_letter_is_news(const pawl_letter *l) {
+  return pawl_letter_is(l, "event") || pawl_letter_is(l, "task") ||
+         pawl_letter_is(l, "child");
+}
+
 /* An item of an each that is to be begun, or a result: as loaded. */
 typedef struct pawl_item {
   int32_t token;

@@ -154,21 +154,18 @@ void pawl_letters_discard(pawl_decision *d) {
   }
 }
 
-static int is_news(const pawl_letter *l) {
-  return pawl_letter_is(l, "event") || pawl_letter_is(l, "task") ||
-         pawl_letter_is(l, "child");
-}
-
 int pawl_letters_ask_nothing(const pawl_decision *d) {
   for (int i = 0; i < d->nletters; i++)
-    if (!is_news(&d->letters[i]) && !pawl_letter_is(&d->letters[i], PAWL_HEED))
+    if (!pawl_letter_is_news(&d->letters[i]) &&
+        !pawl_letter_is(&d->letters[i], PAWL_HEED))
       return 0;
   return 1;
 }
 
 int pawl_letters_go_beside(const pawl_decision *d) {
   for (int i = 0; i < d->nletters; i++)
-    if (!is_news(&d->letters[i]) && !pawl_request_goes_beside(&d->letters[i]))
+    if (!pawl_letter_is_news(&d->letters[i]) &&
+        !pawl_request_goes_beside(&d->letters[i]))
       return 0;
   return 1;
 }

@@ -488,6 +488,8 @@ void pawl_child_error(pawl_decision *d, pawl_str data, const char *status,
 
 /* ---- caught.c ---- */
 
+/* Where it failed, and in which attempt, among the members of an error. */
+void pawl_caught_at(pawl_buf *error, pawl_str node, int64_t attempt);
 /* What is told of token k's failure; not at length, as it is kept there. */
 void pawl_caught_make(pawl_decision *d, int k, const pawl_error *err,
                       pawl_buf *out);

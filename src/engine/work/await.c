@@ -207,8 +207,9 @@ static int ask(pawl_engine *e, pawl_flight *f) {
 int pawl_await_outside(pawl_engine *e) {
   int n = 0;
 
-  PAWL_EACH_FLIGHT(e, f)
-  n += pawl_run_await(f->run)->kind != PAWL_AWAIT_TIME;
+  PAWL_EACH_FLIGHT(e, f) {
+    n += pawl_run_await(f->run)->kind != PAWL_AWAIT_TIME;
+  }
   return n;
 }
 

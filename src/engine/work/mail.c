@@ -18,12 +18,6 @@
 #define EVENTS_PAGE 64  /* kept, of one wait */
 #define MOST_PAGE 256   /* of a wait that has turned down as many */
 
-/* What a token waits for, not a request. */
-static int is_news(const pawl_letter *l) {
-  return pawl_letter_is(l, "event") || pawl_letter_is(l, "task") ||
-         pawl_letter_is(l, "child");
-}
-
 /* ---- letters ---- */
 
 static pawl_letter *add_letter(pawl_engine *e, pawl_held *h) {
@@ -523,7 +517,7 @@ static int by_arrival(const void *a, const void *b) {
 static void leave_behind(pawl_held *h) {
   for (int i = h->d.nletters - 1; i >= 0; i--)
     if (h->d.letters[i].received_us > h->d.read_us &&
-        is_news(&h->d.letters[i]) &&
+        pawl_letter_is_news(&h->d.letters[i]) &&
         !pawl_rules_cancel(&h->d, &h->d.letters[i]))
       drop_letter(h, i);
 }

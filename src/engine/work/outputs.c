@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "../../rules/kinds.h"
 #include "../../rules/trim.h"
 #include "../../value/json.h"
 #include "services.h"
@@ -17,11 +18,9 @@ static int gives(const char *type) {
   return 0;
 }
 
-/* Nodes whose passing is a record of one of these types. */
+/* Is its passing a record of one of these types? */
 static int may_give(const pawl_node *node) {
-  return node->kind == PAWL_KIND_STEP || node->kind == PAWL_KIND_TASK ||
-         node->kind == PAWL_KIND_CALL ||
-         (node->kind == PAWL_KIND_WAIT && !node->has_condition);
+  return pawl_kinds[node->kind]->gives && !node->has_condition;
 }
 
 /* The newest record of this decision; `token` 0: of any. NULL: none. */
