@@ -277,11 +277,7 @@ kit.describe("a workflow that answers", function(backend)
     assert.equal("slow", (assert(own:ask(id, "slow.ask", nil,
       { timeout = 60 }))))
     local row = assert(own:history(id, { type = "step" }))[1]
-    local late = own:now() - pawl.time(row.completed)
-    assert(late < 5, ("told %.1f s late"):format(late))
-    if backend.name == "postgres" then
-      assert.equal(0, kit.count(backend, url, "waiter"))
-    end
+    kit.told_at_once(backend, url, own, row.completed)
     own:close()
   end)
 

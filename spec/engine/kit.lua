@@ -90,6 +90,16 @@ function kit.pair(backend, flows, options)
   return a, b, clock, url
 end
 
+--- Who waited for it was told when it was committed, at that time: not as it
+--- looked again by itself; and waits no more.
+function kit.told_at_once(backend, url, engine, at)
+  local late = engine:now() - pawl.time(at)
+  assert(late < 5, ("told %.1f s late"):format(late))
+  if backend.name == "postgres" then
+    luassert.equal(0, kit.count(backend, url, "waiter"))
+  end
+end
+
 --- The time passes, and the engine runs each time that something is due.
 function kit.pass(engine, clock, seconds)
   local stop = clock:now() + seconds

@@ -129,11 +129,8 @@ kit.describe("the outcome of an instance", function(backend)
     local own, _, url = beside(backend.name == "postgres" and 4 or 0.5)
     local id = assert(own:start("nap.one", { n = 17 }))
     assert.same({ n = 17 }, (assert(own:result(id, { timeout = 60 }))))
-    local late = own:now() - pawl.time(assert(own:get(id)).times.completed)
-    assert(late < 5, ("told %.1f s late"):format(late))
-    if backend.name == "postgres" then
-      assert.equal(0, kit.count(backend, url, "waiter"))
-    end
+    kit.told_at_once(backend, url, own,
+      assert(own:get(id)).times.completed)
     own:close()
   end)
 
