@@ -6,6 +6,12 @@ local pawl = require "pawl"
 local probe = require "spec.support.probe"
 local system = require "system"
 
+--- Bytes that this process has given to write().
+local function written()
+  local file <close> = assert(io.open "/proc/self/io")
+  return tonumber(file:read("a"):match "wchar: (%d+)")
+end
+
 kit.describe("an engine whose commits may wait for the disk", function(backend)
   local function opened(options)
     local engine, clock, url = backend.fresh(options)
@@ -444,6 +450,29 @@ kit.describe("an engine whose commits may wait for the disk", function(backend)
         assert.matches("'durability' of step \"a\"", tostring(err))
       end
     end)
+
+  it("writes little for a group however long histories are", function()
+    if backend.name ~= "sqlite" or backend.label == ":memory:" then return end
+    local engine, clock = opened { durability = "save" }
+    local flow = pawl.workflow { code = "t.round", start = "sleep",
+      endless = true }
+    flow:timer("sleep", { after = 60, next = "turn" })
+    flow:step("turn", { run = function() end, next = "sleep" })
+    assert(engine:load(flow))
+    for _ = 1, 200 do assert(engine:start "t.round") end
+    local function round()
+      local before = written()
+      clock:advance(60)
+      assert(engine:run())
+      assert(engine:save())
+      return written() - before
+    end
+    round()
+    local first, last = round(), nil
+    for _ = 1, 20 do last = round() end
+    -- its own rows alone, and where each is found
+    assert.is_true(last < 2.7 * first, last / first)
+  end)
 
   it("saves by closing", function()
     local engine, clock, url = opened { durability = "save" }

@@ -758,8 +758,7 @@ create table pawl.history (
   due_at timestamptz,
   previous json,
   primary key (shard, instance, seq)
-); -- only: postgres
-) without rowid; -- only: sqlite
+);
 comment on table pawl.history is
   'everything that happened to an instance: rows are added, and of a long one trimmed';
 comment on column pawl.history.seq is
