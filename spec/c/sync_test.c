@@ -266,6 +266,25 @@ static void engines_keep_to_their_durability(const char *url) {
   CHECK_INT((int)s.unsaved_us, 0);
 }
 
+/* What a power cut takes of it is pruned again. Those that failed are gone, and
+ * the space that they had. */
+static void pruning_waits_for_no_disk(const char *url) {
+  pawl_engine *e = NULL;
+  pawl_config config = PAWL_CONFIG_INIT;
+  char *out = NULL;
+
+  config.unknown_fail = 1;
+  CHECK_INT(pawl_open(url, &config, &e, NULL), PAWL_OK);
+  CHECK_INT(pawl_start(e, "t.none", NULL, NULL, NULL, NULL, NULL), PAWL_OK);
+  CHECK_INT(pawl_tick(e, 0, NULL, NULL), PAWL_OK);
+  nsyncs = 0;
+  CHECK_INT(pawl_prune(e, "{\"retain_us\":0}", &out, NULL), PAWL_OK);
+  CHECK_INT(nsyncs, 0);
+  CHECK(out && !strstr(out, "\"instances\":{\"removed\":0"));
+  pawl_free(e, out);
+  pawl_close(e);
+}
+
 /* ---- a disk that fails ---- */
 
 static int nkeys;
@@ -400,6 +419,7 @@ int main(void) {
     units_are_synced_unless_soon(url);
     relaxed_commits_wait_for_a_save(url);
     engines_keep_to_their_durability(url); /* no machine has fallen yet */
+    pruning_waits_for_no_disk(url);
     claims_are_synced_after_a_fall(url);
     snprintf(log, sizeof log, "%s-wal", url);
     void (*const failing[])(const char *) = {

@@ -1253,6 +1253,15 @@ static pawl_code try_commit(pawl_sqconn *c, pawl_error *err) {
                       c->name);
 }
 
+/* What nobody waits for on the disk leaves it to those who do: others wait
+ * until it has the lock beside no more. Not for ever. */
+static int wants_checkpoint(const pawl_sqconn *c, int unit) {
+  const int64_t pages = unit == PAWL_UNIT_SOON
+                            ? c->checkpoint_pages + passive_pages(c)
+                            : c->checkpoint_pages;
+  return c->wal_pages >= pages || !c->has_marked;
+}
+
 static pawl_code commit_write(pawl_sqconn *c, int unit, pawl_error *err) {
   int lost = 0;
   assert(!c->reading); /* R3 */
@@ -1264,9 +1273,7 @@ static pawl_code commit_write(pawl_sqconn *c, int unit, pawl_error *err) {
     c->made_room = 0;
     if (!c->group.is_open) note_commit(c, unit);
     lost = PAWL_FAULT("commit.after") == PAWL_FAULT_DROP;
-    if (!c->is_memory &&
-        (c->wal_pages >= c->checkpoint_pages || !c->has_marked))
-      checkpoint_marked(c);
+    if (!c->is_memory && wants_checkpoint(c, unit)) checkpoint_marked(c);
   }
   unlock_beside(c);
   if (rc == PAWL_OK) give_way(c);

@@ -5,7 +5,7 @@
 #include "../../base/fault.h"
 #include "../common/time.h"
 
-enum { BUSY_SHARE = 5 };
+enum { BUSY_SHARE = 3 };
 #define LONG_US (PAWL_UNIT_US * 4 / 3)  /* the next takes half */
 #define SHORT_US (PAWL_UNIT_US * 2 / 3) /* the next takes an eighth more */
 #define LOOK_EVERY_US (2 * PAWL_SECOND) /* is the store busy? */

@@ -24,7 +24,9 @@
 
 /* How many rows a unit of these takes now. */
 int pawl_pace_rows(const pawl_engine *e, pawl_paced of);
-/* A unit that takes rows away: pawl_store_begin, and its locks' time begins. */
+/* A unit that takes rows away: pawl_store_begin, and its locks' time begins.
+ * What a sweep takes goes in SOON units: where a machine that goes down forgets
+ * the last of them, the rows are there again, and past their time as before. */
 pawl_code pawl_pace_begin(pawl_engine *e, int unit, pawl_error *err);
 /* pawl_store_commit; it took n of these. e->longest_us is of all units the
  * longest. */

@@ -41,7 +41,7 @@ static pawl_code delete_outbox(pawl_sweep *w,
   pawl_code rc = PAWL_OK;
 
   if (!n || w->asked.dry_run) return PAWL_OK;
-  TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
+  TRY(pawl_pace_begin(w->e, PAWL_UNIT_SOON, err));
   pawl_args_begin(&w->e->args, PAWL_STMT_prune_outbox);
   for (int i = 0; i < n; i++)
     PAWL_PUT(&w->e->args, prune_outbox, .shard = w->at.shard,
@@ -242,7 +242,7 @@ static pawl_code forget_revisions(pawl_sweep *w, const pawl_buf *keep, int n,
                                   pawl_error *err) {
   pawl_code rc = PAWL_OK;
 
-  TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
+  TRY(pawl_pace_begin(w->e, PAWL_UNIT_SOON, err));
   for (int i = 0; i < n; i++) {
     const pawl_prune_revisions_row *row = &PAWL_KEPT(prune_revisions, keep)[i];
     TRY(PAWL_SEND(w->e->store, prune_revision, NULL, err, .code = row->code,
@@ -311,7 +311,7 @@ pawl_code pawl_sweep_space(pawl_sweep *w, int *done, pawl_error *err) {
   }
   *done = !pages || w->asked.dry_run;
   if (*done) return PAWL_OK;
-  TRY(pawl_pace_begin(w->e, PAWL_UNIT_BATCH, err));
+  TRY(pawl_pace_begin(w->e, PAWL_UNIT_SOON, err));
   TRY(pawl_store_send_one(w->e->store,
                           few ? PAWL_STMT_prune_cut_few : PAWL_STMT_prune_cut,
                           NULL, NULL, err));

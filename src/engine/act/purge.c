@@ -483,7 +483,7 @@ pawl_code pawl_purge_many(pawl_engine *e, int shard,
   TRY(pawl_id_make(&e->ids, pawl_engine_now(e), &s.lease, err));
   (void)PAWL_FAULT("engine.purge.many");
   for (int i = 0; i < n; i++) nrows += list[i].rows;
-  TRY(pawl_pace_begin(e, PAWL_UNIT_BATCH, err));
+  TRY(pawl_pace_begin(e, PAWL_UNIT_SOON, err));
   TRY(send_seize(e, &s, NULL, err));
   TRY(send_unseize(e, &s, NULL, err));
   TRY(send_away(e, &s, pawl_strz(WHY), &last, err));
