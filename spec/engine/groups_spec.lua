@@ -250,6 +250,43 @@ kit.describe("in the middle of a group", function(backend)
     assert.completed(engine, again)
   end)
 
+  local function size_of_log(url)
+    local file <close> = assert(io.open(url .. "-wal"))
+    return file:seek "end"
+  end
+
+  local function start_many(engine)
+    for _ = 1, 50 do
+      assert(engine:start("t.one", { text = ("x"):rep(999) }))
+    end
+  end
+
+  it("a log that is to be short ends it", function()
+    if not groups then return end
+    local engine = grouping { durability = "save",
+      checkpoint_bytes = 256 * 1024 }
+    local most = 0
+    for _ = 1, 20 do
+      start_many(engine)
+      most = math.max(most, short(engine).unwritten)
+    end
+    -- each start and each end is a unit, of several rows
+    assert.is_true(most > 0 and most < 256, most)
+  end)
+
+  it("a disk that is nearly full has the log put into the file", function()
+    if not groups then return end
+    local engine, _, url = grouping { durability = "save" }
+    for _ = 1, 40 do
+      probe.fault "store.room=fail"
+      start_many(engine)
+      short(engine)
+      assert(engine:save())
+    end
+    probe.fault(nil)
+    assert.is_true(size_of_log(url) < 3 * 1024 * 1024, size_of_log(url))
+  end)
+
   it("closing keeps it", function()
     local engine, clock, url, id = grouping()
     if backend.label == ":memory:" then return end

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "../base/fault.h"
@@ -19,6 +20,9 @@
 #define WAL_TRUNCATE ((int64_t)16 * 1024 * 1024)
 #define WAL_LEAST ((int64_t)64 * 1024)
 #define GROUP_ROWS 20000 /* changed in a group: its pages are in memory */
+#define ROW_BYTES 1024   /* of the log, for each, roughly */
+#define ROOM_EVERY \
+  ((int64_t)1024 * 1024) /* of the log: how full is the disk? */
 
 enum {
   BEGIN_WRITE,
@@ -274,7 +278,10 @@ static int on_commit(void *ud, sqlite3 *db, const char *name, int pages) {
   pawl_sqconn *c = ud;
   (void)db;
   (void)name;
-  if (pages < c->wal_pages) c->checkpoint_pages = passive_pages(c);
+  if (pages < c->wal_pages) {
+    c->checkpoint_pages = passive_pages(c);
+    c->room_pages = ROOM_EVERY / c->page_bytes;
+  }
   c->wal_pages = pages;
   return SQLITE_OK;
 }
@@ -1253,13 +1260,27 @@ static pawl_code try_commit(pawl_sqconn *c, pawl_error *err) {
                       c->name);
 }
 
+/* What is in the log may need as much room in the file: where the disk has less
+ * than that left, neither could grow, and nothing would be written any more.
+ * Looked at as it grows. */
+static int is_short_of_room(pawl_sqconn *c) {
+  struct statvfs disk;
+
+  if (c->wal_pages < c->room_pages) return 0;
+  c->room_pages = c->wal_pages + ROOM_EVERY / c->page_bytes;
+  if (PAWL_FAULT("store.room") == PAWL_FAULT_FAIL) return 1;
+  return statvfs(c->path, &disk) == 0 &&
+         disk.f_bavail < (uint64_t)c->wal_pages * (uint64_t)c->page_bytes /
+                             (disk.f_frsize ? disk.f_frsize : 1);
+}
+
 /* What nobody waits for on the disk leaves it to those who do: others wait
  * until it has the lock beside no more. Not for ever. */
-static int wants_checkpoint(const pawl_sqconn *c, int unit) {
+static int wants_checkpoint(pawl_sqconn *c, int unit) {
   const int64_t pages = unit == PAWL_UNIT_SOON
                             ? c->checkpoint_pages + passive_pages(c)
                             : c->checkpoint_pages;
-  return c->wal_pages >= pages || !c->has_marked;
+  return c->wal_pages >= pages || !c->has_marked || is_short_of_room(c);
 }
 
 static pawl_code commit_write(pawl_sqconn *c, int unit, pawl_error *err) {
@@ -1305,8 +1326,11 @@ pawl_code pawl_sqconn_settle(pawl_sqconn *c, pawl_error *err) {
 }
 
 int pawl_sqconn_must_settle(pawl_sqconn *c) {
+  const int64_t most = passive_bytes(c) / ROW_BYTES;
+
   return c->group.is_open &&
-         (sqlite3_total_changes(c->db) - c->group.changes >= GROUP_ROWS ||
+         (sqlite3_total_changes(c->db) - c->group.changes >=
+              (most < GROUP_ROWS ? most : GROUP_ROWS) ||
           is_waited_for(c));
 }
 

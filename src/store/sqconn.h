@@ -81,8 +81,9 @@ typedef struct pawl_sqconn {
   int skips_sync; /* commits return before they are on disk: PAWL_UNIT_SOON */
   int64_t page_bytes;
   int64_t wal_pages, checkpoint_pages; /* pages there, next checkpoint at */
-  int64_t busy_since;                  /* monotonic */
-  int64_t busy_for;                    /* waits so long */
+  int64_t room_pages; /* with so many the disk is looked at: is it full? */
+  int64_t busy_since; /* monotonic */
+  int64_t busy_for;   /* waits so long */
   int no_waiting;
   uint64_t dice;
   int64_t seen_version;   /* data_version when last looked at */
