@@ -1830,7 +1830,9 @@ typedef int (*pawl_progress_fn)(void *ud, const pawl_progress *so_far);
  * will do it), "refused", "skipped" (found, but not in the list any more: gone,
  * or changed by another, so that of two who do the same at once each instance
  * is done by one), "refusals": [{"code", "count", "id", "message",
- * "hint"}], of each code the first one, "stopped": true when `progress`, or
+ * "hint"}], one for all that were refused in the same words, whichever ids these
+ * have, with the first of them; of more than 20 reasons what is left has a row
+ * for each code, with "others": true; "stopped": true when `progress`, or
  * pawl_interrupt, has ended it}, the caller's. With dry_run "done" are those that would not be
  * refused. PAWL_INVALID, and what ends it all: PAWL_UNREACHABLE...
  *

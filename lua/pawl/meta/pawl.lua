@@ -1460,12 +1460,13 @@ function Engine:next_due() end
 ---@field kind string      what was asked for
 ---@field request string   the id that each instance's history has of it
 ---@field dry_run boolean  then `done` would not be refused
----@field refusals pawl.Refusal[]  one for each code
+---@field refusals pawl.Refusal[]  one for each reason; of many the first 20
 ---@field stopped boolean  by `progress`, or a signal
 
 ---@class pawl.Refusal
 ---@field code string
 ---@field count integer
+---@field others? boolean  of this code, for reasons that have no row
 ---@field id string        of the first, whose message and hint these are
 ---@field message string
 ---@field hint? string
