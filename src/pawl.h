@@ -784,8 +784,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
  *   limit                so many rows and instances go at most; all
  *   dry_run              only count
  *   share                of its time, in percent, that it works; the rest of it
- *                        it rests, between transactions. 10 while instances
- *                        begin, end or come to wait in this store, else 100
+ *                        it rests, between transactions. A small part while
+ *                        instances begin, end or come to wait in this store,
+ *                        else 100
  * What is not given is as the instance's definition says (`retain`), else as
  * the engine was told (pawl_config.retain), else kept. Expired events go, and
  * what an earlier purge has left. Instances are kept beyond their time while

@@ -248,8 +248,8 @@ function pawl.doctor(url, options) end
 ---@class pawl.PruneOptions: pawl.RetainOptions
 ---@field limit? integer   so many go at most
 ---@field dry_run? boolean  only count
----@field share? integer   percent of its time that it works; else 10 while
----                        instances begin, end or come to wait, and 100
+---@field share? integer   percent of its time that it works; else a small part
+---                        while instances begin, end or come to wait, and 100
 
 ---@class pawl.Pruned
 ---@field removed integer
