@@ -1886,7 +1886,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_get(pawl_engine *engine,
  * business key, a key, the due time, an assignee, a tenant, a form or a
  * workflow, the first of these that is given; all else is compared beside. A
  * page of a candidate's, role's or group's running tasks also reads the pending
- * ones on its way, not those that are done. The text is the caller's.
+ * ones on its way, not those that are done. Those of an instance that was
+ * deleted are in no list but that of `instance`. The text is the caller's.
  * PAWL_INVALID says what of the query is wrong.
  *
  *   rc = pawl_task_list(engine, "{\"user\":\"ann\"}", &json, &err); */
