@@ -10,7 +10,8 @@ local EXECUTOR = kit.draw_id()
 -- Statements that nobody sends often, on tables that stay small.
 local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
   "^health_agenda$", "^health_store$", "^counter_", "^prune_busy$",
-  "^prune_executors$", "^prune_revisions$", "^migration_", "^meta_",
+  "^prune_executors$", "^prune_revisions$", "^prune_wanted$", "^migration_",
+    "^meta_",
     "^workflow_list$", "^savepoint", "^wake$", "^quota_prune$",
     "^agenda_free$", "^breakpoint_list$", "^breakpoint_tidy$" }
 

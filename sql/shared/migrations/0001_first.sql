@@ -83,6 +83,10 @@ comment on column pawl.workflow.switched_off is
   'the code is: true: this version is active again once it is switched on';
 create unique index workflow_current on pawl.workflow (code, version)
   where current;
+create index workflow_retains on pawl.workflow (code)
+  where current
+    and strpos(graph::text, '"retain":') > 0; -- only: postgres
+    and instr(graph, '"retain":') > 0; -- only: sqlite
 comment on table pawl.workflow is
   'definitions; current marks the revision that runs, older ones stay by hash';
 comment on column pawl.workflow.code is 'its name: what a start names';
