@@ -708,7 +708,8 @@ PAWL_API void pawl_memory(const pawl_engine *engine, pawl_memory_use *out);
  *               their group looks
  *   soon        {count, more}: due within a minute
  *   orphaned    {count, more}: ready, and taken from executors that died
- *   outbox      {count, more, since}: not published yet
+ *   outbox      {count, more, since, dead}: waits to be published, and when the
+ *               first of that was emitted; dead {count, more}: set aside
  *   tasks       {open, overdue}, {count, more} each
  *   held        {count, more, executors, takeovers, instances}: under a lease;
  *               how many executors have those; how often what is ready or

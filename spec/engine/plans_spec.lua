@@ -65,6 +65,8 @@ local MEANT = {
   { "stats_shard", "agenda_due .*due_at<", "as many as are counted" },
   { "stats_shard", "agenda_suspect", "the same" },
   { "stats_shard", "outbox_unpublished", "the same" },
+  { "stats_shard", "outbox_dead .*dead_at>", "the same" },
+  { "stats_shard", "outbox_delayed %(shard=%?%)", "the first entry" },
   { "stats_shard", "task_%a+ .*status=", "the same" },
   { "stats_held", "agenda_due .*due_at<", "the same" },
   { "health_agenda", "instance>", "the same" },

@@ -171,6 +171,8 @@ local MEANT = {
   { "stats_shard", "agenda_due by .*due_at <=", "as many as are counted" },
   { "stats_shard", "agenda_suspect", "the same" },
   { "stats_shard", "outbox_unpublished", "the same" },
+  { "stats_shard", "outbox_dead", "the same" },
+  { "stats_shard", "outbox_delayed", "the first entry" },
   { "stats_shard", "task_", "the same" },
   { "stats_held", "agenda_due by .*due_at >.*due_at <=", "as many as are "
     .. "asked for" },

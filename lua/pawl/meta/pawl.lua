@@ -1788,6 +1788,10 @@ function Workflows:hotfix(workflow, options) end
 ---@field more boolean
 ---@field since? string  the first of them
 
+---@class pawl.CountedOutbox: pawl.Counted
+---@field since? string       when the first of them was emitted
+---@field dead pawl.Counted   set aside, and not among them
+
 ---@class pawl.Recent
 ---@field since string
 ---@field started integer
@@ -1803,7 +1807,7 @@ function Workflows:hotfix(workflow, options) end
 ---@field late pawl.Counted     due, and no worker looks
 ---@field soon pawl.Counted     due within a minute
 ---@field orphaned pawl.Counted ready, and taken from executors that died
----@field outbox pawl.Counted   not published yet
+---@field outbox pawl.CountedOutbox  waits to be published
 ---@field tasks { open: pawl.Counted, overdue: pawl.Counted }
 ---@field held { count: integer, more: boolean, executors: integer, takeovers: integer, instances: table[] }
 

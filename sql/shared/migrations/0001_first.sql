@@ -1075,6 +1075,9 @@ create index outbox_tenant on pawl.outbox
   where published_at is null and tenant is not null;
 create index outbox_dead on pawl.outbox (shard, dead_at, instance, seq)
   where dead_at is not null and published_at is null;
+create index outbox_delayed on pawl.outbox (shard, created_at)
+  where due_at > created_at and lease is null and dead_at is null
+    and published_at is null;
 
 -- People --------------------------------------------------------------------
 
