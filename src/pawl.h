@@ -708,7 +708,8 @@ PAWL_API void pawl_memory(const pawl_engine *engine, pawl_memory_use *out);
  *               their group looks
  *   soon        {count, more}: due within a minute
  *   orphaned    {count, more}: ready, and taken from executors that died
- *   outbox      {count, more, since}: not published yet
+ *   outbox      {count, more, since, dead}: waits to be published, and when the
+ *               first of that was emitted; dead {count, more}: set aside
  *   tasks       {open, overdue}, {count, more} each
  *   held        {count, more, executors, takeovers, instances}: under a lease;
  *               how many executors have those; how often what is ready or
@@ -784,8 +785,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
  *   limit                so many rows and instances go at most; all
  *   dry_run              only count
  *   share                of its time, in percent, that it works; the rest of it
- *                        it rests, between transactions. 10 while instances
- *                        begin, end or come to wait in this store, else 100
+ *                        it rests, between transactions. A small part while
+ *                        instances begin, end or come to wait in this store,
+ *                        else 100
  * What is not given is as the instance's definition says (`retain`), else as
  * the engine was told (pawl_config.retain), else kept. Expired events go, and
  * what an earlier purge has left. Instances are kept beyond their time while
@@ -1830,7 +1832,9 @@ typedef int (*pawl_progress_fn)(void *ud, const pawl_progress *so_far);
  * will do it), "refused", "skipped" (found, but not in the list any more: gone,
  * or changed by another, so that of two who do the same at once each instance
  * is done by one), "refusals": [{"code", "count", "id", "message",
- * "hint"}], of each code the first one, "stopped": true when `progress`, or
+ * "hint"}], one for all that were refused in the same words, whichever ids these
+ * have, with the first of them; of more than 20 reasons what is left has a row
+ * for each code, with "others": true; "stopped": true when `progress`, or
  * pawl_interrupt, has ended it}, the caller's. With dry_run "done" are those that would not be
  * refused. PAWL_INVALID, and what ends it all: PAWL_UNREACHABLE...
  *
@@ -1883,7 +1887,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_get(pawl_engine *engine,
  * business key, a key, the due time, an assignee, a tenant, a form or a
  * workflow, the first of these that is given; all else is compared beside. A
  * page of a candidate's, role's or group's running tasks also reads the pending
- * ones on its way, not those that are done. The text is the caller's.
+ * ones on its way, not those that are done. Those of an instance that was
+ * deleted are in no list but that of `instance`. The text is the caller's.
  * PAWL_INVALID says what of the query is wrong.
  *
  *   rc = pawl_task_list(engine, "{\"user\":\"ann\"}", &json, &err); */

@@ -264,6 +264,47 @@ describe("pawl list", function()
     assert.matches("equals, too", ran.err)
   end)
 
+  it("reads an attribute's value as a start does", function()
+    local here = folder()
+    local big = "12345678901234567890.10"
+    local function start(...) return here:json("start", "t.hello", ...).id end
+    local id = start("--attr", "day=@2026-01-31", "--attr", "sum=" .. big,
+      "--attr", "n=-7", "--attr", "large=9223372036854775808", "--attr",
+      "vip=false", "--attr", 'zip="01\\u0032"', "--attr", "code=007",
+      "--attr", "at:=@home", "--attr", "name=a*")
+    assert.same({
+      day = { type = "date", value = "2026-01-31T00:00:00.000000Z" },
+      sum = { type = "decimal", value = big },
+      n = { type = "integer", value = -7 },
+      large = { type = "decimal", value = "9223372036854775808" },
+      vip = { type = "boolean", value = false },
+      zip = { type = "string", value = "012" },
+      code = { type = "string", value = "007" },
+      at = { type = "string", value = "@home" },
+      name = { type = "string", value = "a*" },
+    }, here:json("show", id).attributes)
+    for _, text in ipairs { "day>=@2026-01-31", "day<@2026-01-31T00:00:01Z",
+      "sum=" .. big, "sum>12345678901234567890.09",
+      "sum<12345678901234567890.11", "n=-7", "large=9223372036854775808",
+      "large>9223372036854775807", "vip=false", 'zip="012"', "zip:=012",
+      "code=007", "at:=@home", "name:=a*", 'name="a*"' } do
+      assert.equal(1, #here:json("list", "--attr", text), text)
+    end
+    for _, text in ipairs { "sum>" .. big, "zip=12", "day=@2026-01-30",
+      "large=9223372036854775807" } do
+      assert.equal(0, #here:json("list", "--attr", text), text)
+    end
+    for text, words in pairs { ["day=@soon"] = "'soon' is not a time",
+      ['zip="1" "2"'] = "not one text in quotes" } do
+      for _, verb in ipairs { { "start", "t.hello" }, { "list" } } do
+        verb[#verb + 1], verb[#verb + 2] = "--attr", text
+        local ran = here:pawl(table.unpack(verb))
+        assert.equal(2, ran.code, text)
+        assert.matches(words, ran.err, 1, true)
+      end
+    end
+  end)
+
   it("says how many there are", function()
     local here = folder()
     for _ = 1, 3 do here:pawl("start", "t.hello") end

@@ -121,6 +121,25 @@ describe("a store that has failures", function()
     assert.is_nil(here:pawl("stats").out:find("\nheld by", 1, true))
   end)
 
+  it("tells of what cannot be published how long it waits", function()
+    here:write("emits.lua", [[
+local flow = require "pawl".workflow { code = "shop.emits", start = "a" }
+flow:step("a", { run = function(ctx) ctx.emit("told", {}) end, next = "z" })
+flow:finish "z"
+return flow
+]])
+    local function emit(exec)
+      here:pawl("start", "shop.emits")
+      here:pawl("worker", "emits.lua", "--until-idle", "--quiet")
+      here:pawl("relay", "--exec", exec, "--base", "1h", "--once")
+      return here:pawl("stats").out
+    end
+    assert.matches("\n1 events for %d+s to be published, tasks: 0 open",
+      emit "exit 1")
+    assert.matches("\n1 events for %d+s to be published, 1 dead, tasks: 0",
+      emit "exit 65")
+  end)
+
   it("has executors, also called workers", function()
     assert.equal("no executor is alive\n", here:pawl("workers").out)
   end)

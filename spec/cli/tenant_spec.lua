@@ -47,6 +47,19 @@ describe("a command for a tenant", function()
       end
     end)
 
+  it("lists workflows, without what lives of them in all", function()
+    local folder = command.folder()
+    folder:pawl("deploy", folder:write("wait.lua", WAIT))
+    local ran = folder:pawl("workflow", "list", "--tenant", "a")
+    assert.equal(0, ran.code, ran.err)
+    assert.matches("\nt.wait ", ran.out)
+    assert.is_nil(ran.out:find("LIVE", 1, true))
+    local row = folder:json("workflow", "list", "--tenant", "a")[1]
+    assert.same({ "t.wait", nil }, { row.workflow, row.live })
+    assert.matches("LIVE", folder:pawl("workflow", "list").out)
+    assert.equal(0, folder:json("workflow", "list")[1].live)
+  end)
+
   it("does no work for all", function()
     local folder = command.folder()
     folder:pawl("migrate")

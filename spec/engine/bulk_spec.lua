@@ -130,7 +130,8 @@ kit.describe("a bulk", function(backend)
       engine:bulk("cancel", { node = "t" }, { request = "again" }))
   end)
 
-  it("tells what was refused: how many by code, and one of them", function()
+  it("tells what was refused: how many by reason, and one of them",
+  function()
     local engine = backend.fresh()
     assert(engine:load(mixed()))
     local ids = {}
@@ -147,6 +148,55 @@ kit.describe("a bulk", function(backend)
     assert.same({ "already_finished", 2, ids[5] },
       { one.code, one.count, one.id })
     assert.matches("has ended already: completed", one.message)
+  end)
+
+  it("tells one reason from another, whichever ids they name", function()
+    local engine = backend.fresh()
+    local parent = pawl.workflow { code = "t.parent", start = "c" }
+    parent:call("c", { workflow = "t.one", next = "w" })
+    parent:wait("w", { event = "go", next = "z" })
+    parent:finish "z"
+    assert(engine:load(parent))
+    assert(engine:load(kit.one(function(ctx)
+      if ctx.input.emits then ctx.emit("told", {}) end
+    end)))
+    for _ = 1, 2 do assert(engine:start "t.parent") end
+    local emits = assert(engine:start("t.one", { emits = true }))
+    assert(engine:run())
+    local report = assert(engine:bulk("purge", { workflow = "t.one" }))
+    assert.same({ 3, 0, 0, 3 }, counts(report))
+    local by = {}
+    for _, r in ipairs(report.refusals) do by[r.count] = r end
+    assert.same({ 2, "conflict", "conflict", emits },
+      { #report.refusals, by[1].code, by[2].code, by[1].id })
+    assert.matches(emits .. " cannot be purged: it has emitted",
+      by[1].message, 1, true)
+    assert.matches(by[2].id .. " cannot be purged: its parent lives",
+      by[2].message, 1, true)
+  end)
+
+  it("counts what is refused for more reasons than it tells", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.many", start = "e" }
+    flow:each("e", { items = function(ctx) return ctx.input.list end,
+      branch = "w", window = 30, next = "z" })
+    flow:wait("w", { event = "go", next = "e" })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local list = pawl.array {}
+    for i = 1, 24 do
+      list[i] = i
+      if i > 1 then assert(engine:start("t.many", { list = list })) end
+    end
+    assert(engine:run())
+    local report = assert(engine:bulk("move", { workflow = "t.many" },
+      { to = "z" }))
+    assert.same({ 23, 0, 0, 23 }, counts(report))
+    assert.equal(21, #report.refusals)
+    local first, others = report.refusals[1], report.refusals[21]
+    assert.same({ 1, nil }, { first.count, first.others })
+    assert.same({ "conflict", 3, true },
+      { others.code, others.count, others.others })
   end)
 
   it("only looks, when it is to run dry", function()

@@ -53,6 +53,58 @@ kit.describe("an instance that is deleted", function(backend)
     assert.same({ other }, ids(assert(engine:list { deleted = false })))
   end)
 
+  it("hides its tasks, but from who names them or it", function()
+    local engine = backend.fresh()
+    local flow = pawl.workflow { code = "t.ask", start = "t" }
+    flow:task("t", { title = "Yes?", role = "boss", form = "f", due = "1h",
+      next = { completed = "z" } })
+    flow:finish "z"
+    assert(engine:load(flow))
+    local id = assert(engine:start("t.ask", nil, { business_key = "b",
+      tenant = "a" }))
+    assert(engine:run())
+    local task = assert(engine.tasks:list {})[1].id
+    assert(engine.tasks:complete(task, { by = "ann", role = "boss" }))
+    assert(engine:run())
+    local function found(query) return #assert(engine.tasks:list(query)) end
+    local function seen()
+      local n = assert(engine.tasks:tally {})
+      for _, query in ipairs { {}, { role = "boss" }, { workflow = "t.ask" },
+        { form = "f" }, { status = "completed" }, { business_key = "b" },
+        { tenant = "a" }, { due_before = "2030-01-01" } } do
+        n = n + found(query)
+      end
+      return n
+    end
+    assert.equal(9, seen())
+    assert(engine:delete(id))
+    assert.equal(0, seen())
+    assert.equal(1, found { instance = id })
+    assert.equal("completed", assert(engine.tasks:get(task)).status)
+    assert(engine:undelete(id))
+    assert.equal(9, seen())
+  end)
+
+  it("is published still, and audited", function()
+    local engine = backend.fresh()
+    assert(engine:load(kit.one(function(ctx) ctx.emit("told", {}) end)))
+    local id = assert(engine:start("t.one", nil, { by = "ann" }))
+    assert(engine:run())
+    assert(engine:delete(id, { by = "bob" }))
+    assert.equal(id, assert(engine.outbox:list {})[1].instance)
+    local got = {}
+    assert(engine.outbox:relay { publish = function(event)
+      got[#got + 1] = event.type
+      return true
+    end })
+    assert.same({ "told" }, got)
+    local deeds = {}
+    for _, row in ipairs(assert(engine:audit {})) do
+      deeds[row.type] = row.by
+    end
+    assert.same({ "ann", "bob" }, { deeds.started, deeds.deleted })
+  end)
+
   it("is found by its id, with when, by whom and why", function()
     local engine, id = done(backend)
     local now = assert(engine:get(id)).times.completed

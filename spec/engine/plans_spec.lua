@@ -10,7 +10,8 @@ local EXECUTOR = kit.draw_id()
 -- Statements that nobody sends often, on tables that stay small.
 local RARE = { "^executor_", "^explain_suspension$", "^explain_executor$",
   "^health_agenda$", "^health_store$", "^counter_", "^prune_busy$",
-  "^prune_executors$", "^prune_revisions$", "^migration_", "^meta_",
+  "^prune_executors$", "^prune_revisions$", "^prune_wanted$", "^migration_",
+    "^meta_",
     "^workflow_list$", "^savepoint", "^wake$", "^quota_prune$",
     "^agenda_free$", "^breakpoint_list$", "^breakpoint_tidy$" }
 
@@ -64,6 +65,8 @@ local MEANT = {
   { "stats_shard", "agenda_due .*due_at<", "as many as are counted" },
   { "stats_shard", "agenda_suspect", "the same" },
   { "stats_shard", "outbox_unpublished", "the same" },
+  { "stats_shard", "outbox_dead .*dead_at>", "the same" },
+  { "stats_shard", "outbox_delayed %(shard=%?%)", "the first entry" },
   { "stats_shard", "task_%a+ .*status=", "the same" },
   { "stats_held", "agenda_due .*due_at<", "the same" },
   { "health_agenda", "instance>", "the same" },

@@ -140,6 +140,7 @@ local MEANT = {
   { "prune_tasks", "task_status by .*id >", "a page of a status" },
   { "prune_revisions", "workflow", "all versions, once a sweep" },
   { "prune_retains", "workflow_current by %(code", "versions of one code" },
+  { "prune_wanted", "workflow_retains", "the first entry" },
   { "prune_executors", "executor", "a row for each process" },
   { "housekeeper_%a+", "housekeeper", "one row" },
   { ".*", "^waiter_pkey by $", "is there any?: the first one" },
@@ -170,6 +171,8 @@ local MEANT = {
   { "stats_shard", "agenda_due by .*due_at <=", "as many as are counted" },
   { "stats_shard", "agenda_suspect", "the same" },
   { "stats_shard", "outbox_unpublished", "the same" },
+  { "stats_shard", "outbox_dead", "the same" },
+  { "stats_shard", "outbox_delayed", "the first entry" },
   { "stats_shard", "task_", "the same" },
   { "stats_held", "agenda_due by .*due_at >.*due_at <=", "as many as are "
     .. "asked for" },

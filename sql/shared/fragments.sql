@@ -392,8 +392,8 @@ select @shard, @id, @no, @kind, @event_id, @source, @by, @data, {{now}}
                           and coalesce(successor, id) <> id))
 
 -- fragment: task_fits
--- What a list of tasks may ask for beside what it is found by. Nobody can do
--- here what goes on in another store.
+-- What a list of tasks may ask for beside what it is found by. What was deleted
+-- is hidden with all its tasks, but from who names it.
 (@tenant is null or t.tenant = @tenant)
   and (@workflow is null or t.workflow = @workflow)
   and (@node is null or t.node = @node)
@@ -414,8 +414,16 @@ select @shard, @id, @no, @kind, @event_id, @source, @by, @data, {{now}}
             and i.business_key < @business_to)
        and (@key is null or i.key = @key)
        and (@version is null or i.version = @version)))
-  and (t.status not in ('pending', 'running') or @instance is not null
-       or not {{is_away t}})
+  and (@instance is not null or not {{is_hidden t}})
+
+-- fragment: is_hidden
+-- Was the instance of the task {{1}} deleted, or is it one that nobody can do
+-- here, as that goes on in another store?
+exists (select 1 from (
+          select away, deleted_at from pawl.instance
+           where shard = {{1}}.shard and id = {{1}}.instance offset 0) y
+         where y.deleted_at is not null
+            or y.away is not null and {{1}}.status in ('pending', 'running'))
 
 -- fragment: is_away
 -- Was the instance of the row {{1}} carried to another store?

@@ -153,6 +153,15 @@ select version, retain from (
     from pawl.workflow where code = @code and current) w
  where retain is not null;
 
+-- name: prune_wanted
+-- rows: one integer
+-- Is there a version that says so, or has a node or a way of that name? An index
+-- takes no more apart: SQLite no json_extract, PostgreSQL no text with \u0000.
+select 1 as one from pawl.workflow
+       indexed by pawl_workflow_retains -- only: sqlite
+ where current and strpos(graph::text, '"retain":') > 0
+ limit 1;
+
 -- name: prune_revisions
 -- args: @before time, @max integer
 -- rows: code text, version integer, revision integer

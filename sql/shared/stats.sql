@@ -4,14 +4,20 @@
 -- name: stats_shard
 -- args: @shard smallint[], @soon_us bigint, @now time?, @max integer
 -- rows: looked bigint, late bigint, soon bigint, late_since time,
---       orphaned bigint, takeovers bigint, unpublished bigint,
---       unpublished_since time, open bigint, overdue bigint
+--       orphaned bigint, takeovers bigint, emitted bigint, unpublished bigint,
+--       unpublished_since time, delayed_since time, dead bigint, open bigint,
+--       overdue bigint
 -- Of what is not ready yet: rows looked at, those that are due and not made
 -- ready, those that are due soon. Of what is ready: taken from those who died.
--- What waits to be published; tasks that are open, and those that are overdue.
+-- Of what was emitted: rows looked at, those that wait to be published, and
+-- when the first of these was emitted; of what is not due when it was emitted
+-- (it is tried again, or stands behind another) that is asked by itself, as it
+-- may be behind all that was looked at. Then those that are dead; tasks that
+-- are open, and those that are overdue.
 select t.* {{from_each}} (
   select d.looked, d.late, d.soon, d.late_since, o.orphaned, o.takeovers,
-         u.unpublished, u.unpublished_since, k.open, k.overdue
+         u.emitted, u.unpublished, u.unpublished_since, u.delayed_since,
+         g.dead, k.open, k.overdue
     from (
     select count(*) as looked,
            count(case when lease is null and due_at <= {{now}} then 1 end)
@@ -33,12 +39,29 @@ select t.* {{from_each}} (
              where shard = s.shard and ready
                and (lease is not null or takeovers > 0) limit @max) f) o
    cross join (
-    select count(*) as unpublished, min(due_at) as unpublished_since
-      from (select due_at
+    select count(*) as emitted,
+           count(case when dead_at is null then 1 end) as unpublished,
+           min(case when dead_at is null then created_at end)
+             as unpublished_since,
+           (select created_at
+              from pawl.outbox
+                   indexed by pawl_outbox_delayed -- only: sqlite
+             where shard = s.shard and due_at > created_at and lease is null
+               and dead_at is null and published_at is null
+             order by created_at limit 1) as delayed_since
+      from (select created_at, dead_at
               from pawl.outbox
                    indexed by pawl_outbox_unpublished -- only: sqlite
              where shard = s.shard and published_at is null
              order by due_at limit @max) f) u
+   cross join (
+    select count(*) as dead
+      from (select 1
+              from pawl.outbox
+                   indexed by pawl_outbox_dead -- only: sqlite
+             where shard = s.shard and dead_at is not null
+               and published_at is null
+             order by dead_at limit @max) f) g
    cross join (
     select (select count(*) from (
               select 1 from pawl.task

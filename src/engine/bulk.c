@@ -16,12 +16,14 @@
 #define PAGE 200       /* ids that are read at once */
 #define TELL_EVERY 100 /* instances */
 
-/* Those that were refused with one code. */
+/* Those that were refused in the same words, or, of one code, in any others. */
 typedef struct refusals {
   int64_t n;
   pawl_id first;
   pawl_error why; /* of the first */
 } refusals;
+
+enum { REASONS = 20 }; /* that have a group of their own */
 
 /* On the heap, for its errors. */
 typedef struct bulk {
@@ -33,15 +35,46 @@ typedef struct bulk {
   pawl_progress_fn tell; /* NULL: nobody wants to know */
   void *ud;
   int stopped;
-  refusals refused[PAWL_NCODES];
+  refusals refused[REASONS]; /* in the order in which they came */
+  int nreasons;
+  refusals others[PAWL_NCODES];
   pawl_buf by, reason, deletion;        /* of a purge */
   pawl_one_asked asked[PAWL_ASKED_MAX]; /* those that are asked together */
 } bulk;
 
 /* ---- one instance ---- */
 
+/* Behind the id that stands there; else the place itself. */
+static const char *skip_id(const char *at) {
+  enum { LENGTH = sizeof(pawl_id_text) - 1 };
+  pawl_id id;
+
+  if (!memchr(at, '\0', LENGTH) && pawl_id_parse(at, LENGTH, &id))
+    return at + LENGTH;
+  return at;
+}
+
+/* Do they say the same, whichever instances they name? */
+static int say_same(const char *a, const char *b) {
+  for (;; a++, b++) {
+    a = skip_id(a);
+    b = skip_id(b);
+    if (*a != *b) return 0;
+    if (!*a) return 1;
+  }
+}
+
+static refusals *refusals_of(bulk *b, const pawl_error *why) {
+  for (int i = 0; i < b->nreasons; i++)
+    if (b->refused[i].why.code == why->code &&
+        say_same(b->refused[i].why.message, why->message))
+      return &b->refused[i];
+  return b->nreasons < REASONS ? &b->refused[b->nreasons++]
+                               : &b->others[why->code];
+}
+
 static void note_refused(bulk *b, const pawl_id *id, const pawl_error *why) {
-  refusals *r = &b->refused[why->code];
+  refusals *r = refusals_of(b, why);
   b->so_far.refused++;
   if (r->n++) return;
   r->first = *id;
@@ -217,21 +250,26 @@ static pawl_code change_all(bulk *b, pawl_walk *walk, pawl_error *err) {
 
 /* ---- the report ---- */
 
+static void add_refusal(const refusals *r, int others, pawl_object *list) {
+  pawl_object one;
+
+  if (!r->n) return;
+  pawl_list_object(list, &one);
+  pawl_member_textz(&one, "code", pawl_code_name(r->why.code));
+  pawl_member_int(&one, "count", r->n);
+  if (others) pawl_member_bool(&one, "others", 1);
+  pawl_member_id(&one, "id", &r->first);
+  pawl_member_textz(&one, "message", r->why.message);
+  if (r->why.hint[0]) pawl_member_textz(&one, "hint", r->why.hint);
+  pawl_object_end(&one);
+}
+
 static void add_refusals(const bulk *b, pawl_object *o) {
-  pawl_object list, one;
+  pawl_object list;
 
   pawl_member_list(o, "refusals", &list);
-  for (int code = 0; code < PAWL_NCODES; code++) {
-    const refusals *r = &b->refused[code];
-    if (!r->n) continue;
-    pawl_list_object(&list, &one);
-    pawl_member_textz(&one, "code", pawl_code_name((pawl_code)code));
-    pawl_member_int(&one, "count", r->n);
-    pawl_member_id(&one, "id", &r->first);
-    pawl_member_textz(&one, "message", r->why.message);
-    if (r->why.hint[0]) pawl_member_textz(&one, "hint", r->why.hint);
-    pawl_object_end(&one);
-  }
+  for (int i = 0; i < b->nreasons; i++) add_refusal(&b->refused[i], 0, &list);
+  for (int i = 0; i < PAWL_NCODES; i++) add_refusal(&b->others[i], 1, &list);
   pawl_list_end(&list);
 }
 

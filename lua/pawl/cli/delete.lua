@@ -4,7 +4,8 @@ local act = require "pawl.cli.act"
 return {
   name = "delete", args = "[ID...]", max = math.huge,
   summary = "hide an instance that has ended",
-  about = "Hides the instance from lists and gives its key free for a new one. "
+  about = "Hides the instance and its tasks from lists and gives its key free "
+    .. "for a new one; what it has emitted is published all the same. "
     .. "Nothing of it is lost: `pawl show` has it, `pawl list --deleted` lists "
     .. "it, `pawl undelete` takes it back, `pawl purge` does away with it. One "
     .. "that lives is refused, unless it is to be cancelled first."

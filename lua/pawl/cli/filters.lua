@@ -1,8 +1,8 @@
 --- By what instances are found: the options of `pawl list`, which the commands
 --- that change instances take too.
+local attributes = require "pawl.cli.attributes"
 local nearest = require "pawl.nearest"
 local options = require "pawl.cli.options"
-local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local verb_args = require "pawl.args"
 
@@ -37,9 +37,10 @@ filters.options = {
     .. "their status" },
   { long = "halted", help = "that have halted at a breakpoint" },
   { long = "attr", arg = "NAME=VALUE", many = true,
-    help = "with this attribute; also < <= > >=, 'NAME=a*' for one that "
-      .. "begins so, and @2026-01-31 for a date. NAME:=TEXT is text. The "
-      .. "same name again: one of several, or a range" },
+    help = "with this attribute: a number, true or false, @2026-01-31 for a "
+      .. "date, else text, as NAME:=TEXT is whatever it looks like; also < <= "
+      .. "> >=, and 'NAME=a*' for one that begins so. The same name again: "
+      .. "one of several, or a range" },
   { long = "since", arg = "SPAN", type = "since", key = "created_after",
     help = "created so long ago at most: 90m, 1d; or since a time" },
   { long = "untouched", arg = "SPAN", type = "since", key = "updated_before",
@@ -122,36 +123,20 @@ local function status_list(given)
   return out
 end
 
---- A number exactly, a boolean, @TIME as a date; else text.
-local function value_of(text)
-  if text == "true" then return true end
-  if text == "false" then return false end
-  if text:find "^%-?%d+$" or text:find "^%-?%d+%.%d+$" then
-    local ok, number = pcall(pawl.decimal, text)
-    if ok then return number end
-  elseif text:find "^@" then
-    local ok, date = pcall(pawl.date, text:sub(2))
-    if ok then return date end
-    options.usage("--attr: '%s' is not a time", 'write UTC: '
-      .. '"@2026-01-31" or "@2026-01-31T10:00:00Z"', text:sub(2))
-  end
-  return text
-end
-
 --- One NAME>=VALUE, added to what its name is given already: several that are
 --- equal are a set.
 local function add_condition(out, text)
-  local name, forced, how, value = text:match "^([^=:<>]+)(:?)([<>]?=?)(.*)$"
-  if not name or how == "" then
+  local name, as_text, how, value = attributes.split(text)
+  if not name then
     options.usage("--attr takes NAME=VALUE, or another of < <= > >=, got '%s'",
       "--attr region=eu --attr 'amount>=100' --attr 'name=a*'", text)
   end
   local given = out[name] or {}
   out[name] = given
-  if forced == "" and how == "=" and value:find "%*$" then
+  if not as_text and how == "=" and value:find "%*$" then
     how, value = "prefix", value:sub(1, -2)
-  elseif forced == "" then
-    value = value_of(value)
+  elseif not as_text then
+    value = attributes.value(value)
   end
   if how == "=" and (#given == 0 or given[1] == "in") then
     given[1] = "in"

@@ -62,7 +62,8 @@ end
 
 local function print_refusals(opts, report)
   for _, r in ipairs(report.refusals) do
-    term.print(("refused %d: %s, such as %s: %s"):format(r.count, r.code, r.id,
+    term.print(("refused %d%s: %s, such as %s: %s"):format(r.count,
+      r.others and " for other reasons" or "", r.code, r.id,
       term.clean(r.message)))
     if r.hint then term.print(" hint: ", store.point(opts, r.hint)) end
   end

@@ -113,7 +113,7 @@ return {
     .. "time; stopped half-way, it goes on when it is called again. A SQLite "
     .. "file gets smaller by what became free.\n\n"
     .. "While instances begin, end or come to wait in the store, it works a "
-    .. "twentieth of the time and rests for the others, so that workers do "
+    .. "small part of its time and rests for the others, so that workers do "
     .. "not notice; a minute or two after the last of them it no longer rests. "
     .. "--share 100 has it never rest, --share 1 hardly work.\n\n"
     .. "--retain 30d is for instances, however they ended. By name it takes "
@@ -134,7 +134,7 @@ return {
     { long = "limit", short = "n", arg = "N", type = "count",
       help = "so many go at most" },
     { long = "share", arg = "N", type = "count", max = 100,
-      help = "percent of its time that it works; default: 10 beside "
+      help = "percent of its time that it works; default: 3 beside "
         .. "instances that go on, else 100" },
     { long = "dry-run", help = "only count them" },
   },

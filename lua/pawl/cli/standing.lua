@@ -22,6 +22,12 @@ local function lasting(words, what, now)
   return since and text .. " for " .. since or text
 end
 
+--- ", 2 dead", if any are.
+local function dead(outbox)
+  return outbox.dead.count > 0
+    and (", %s dead"):format(counted(outbox.dead)) or ""
+end
+
 local COLUMNS = {
   { title = "WORKFLOW", flex = true, value = function(row)
     return ("%s@%d"):format(row.workflow, row.version)
@@ -104,9 +110,9 @@ function standing.lines(report, now, executors)
       .. " due soon, " .. counted(held) .. " held by " .. held.executors,
     ("%.1f started, %.1f completed, %.1f failed a minute"):format(
       recent.started / span, recent.completed / span, recent.failed / span),
-    ("%s to be published, tasks: %s open, %s overdue"):format(
-      lasting("events", report.outbox, now), counted(report.tasks.open),
-      counted(report.tasks.overdue)),
+    ("%s to be published%s, tasks: %s open, %s overdue"):format(
+      lasting("events", report.outbox, now), dead(report.outbox),
+      counted(report.tasks.open), counted(report.tasks.overdue)),
   }
   local by = executors and holders(executors)
   if by then table.insert(lines, 2, by) end

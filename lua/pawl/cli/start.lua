@@ -1,5 +1,6 @@
 --- pawl start CODE
 local act = require "pawl.cli.act"
+local attributes = require "pawl.cli.attributes"
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
@@ -9,26 +10,19 @@ local term = require "pawl.cli.term"
 local verb_args = require "pawl.args"
 local words = require "pawl.words"
 
---- name=value: a value that reads as a number or a boolean is one, anything
---- else is text; name:=text keeps text that looks like a number.
-local function attributes(list)
+local function attributes_of(list)
   if not list then return nil end
   local out = {}
   for _, text in ipairs(list) do
-    local name, forced, value = text:match("^([^=:]+)(:?)=(.*)$")
-    if not name then
-      options.usage("--attr takes name=value, got '%s'",
-        "--attr region=eu --attr amount=12", text)
+    local name, as_text, how, value = attributes.split(text)
+    if how ~= "=" then
+      options.usage("--attr takes NAME=VALUE, got '%s'",
+        "--attr region=eu --attr amount=12.50 --attr day=@2026-01-31", text)
     end
     if out[name] ~= nil then
       options.usage("--attr gives '%s' twice", nil, name)
     end
-    if forced == "" then
-      if value == "true" then value = true
-      elseif value == "false" then value = false
-      elseif value:find("^[+-]?%d+%.?%d*$") then value = tonumber(value) end
-    end
-    out[name] = value
+    out[name] = as_text and value or attributes.value(value)
   end
   return out
 end
@@ -240,7 +234,7 @@ end
 local function run(opts, args)
   check_wait(opts)
   local given = verb_args.among("start", opts)
-  given.attributes, given.by = attributes(opts.attr), act.user(opts)
+  given.attributes, given.by = attributes_of(opts.attr), act.user(opts)
   if opts.delay and opts.at then
     options.usage("--delay and --at exclude each other", nil)
   end
@@ -309,8 +303,10 @@ local flags = {
     help = "how long --wait waits: 90, 15m, 2h; the instance goes on" },
   { long = "business-key", arg = "KEY", help = "what `pawl list` asks by" },
   { long = "attr", arg = "NAME=VALUE", many = true,
-    help = "typed attribute; numbers and true/false are recognised, "
-      .. "NAME:=TEXT keeps text" },
+    help = "an attribute, by which `pawl list --attr` finds it: an integer, a "
+      .. "decimal such as 12.50, exactly, true or false, @2026-01-31 or "
+      .. "@2026-01-31T10:00:00Z for a date, else text; in double quotes, or as "
+      .. "NAME:=TEXT, it is text whatever it looks like" },
 }
 
 local function names_of_item()

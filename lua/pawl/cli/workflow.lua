@@ -47,7 +47,8 @@ local columns = {
   { title = "AUTHOR", flex = true, sparse = true, drop = 6,
     value = function(w) return w.author end },
   { title = "MAY", flex = true, sparse = true, drop = 5, value = may_of },
-  { title = "LIVE", right = true, value = function(w) return w.live end },
+  { title = "LIVE", right = true, sparse = true,
+    value = function(w) return w.live end },
   { title = "NODES", right = true, drop = 2,
     value = function(w) return w.nodes end },
   { title = "MODIFIED", drop = 1, value = function(w)
@@ -60,7 +61,8 @@ local columns = {
 local function list(opts, code)
   local engine <close> = store.look(opts)
   local query = verb_args.among("workflow_list", opts)
-  query.workflow, query.live = code, true
+  -- what lives is counted of all tenants together, which none of them is told
+  query.workflow, query.live = code, not opts.tenant or nil
   if opts.json then
     term.json((store.try(engine.workflows:list(query, "json"))))
     return 0

@@ -248,8 +248,8 @@ function pawl.doctor(url, options) end
 ---@class pawl.PruneOptions: pawl.RetainOptions
 ---@field limit? integer   so many go at most
 ---@field dry_run? boolean  only count
----@field share? integer   percent of its time that it works; else 10 while
----                        instances begin, end or come to wait, and 100
+---@field share? integer   percent of its time that it works; else a small part
+---                        while instances begin, end or come to wait, and 100
 
 ---@class pawl.Pruned
 ---@field removed integer
@@ -1460,12 +1460,13 @@ function Engine:next_due() end
 ---@field kind string      what was asked for
 ---@field request string   the id that each instance's history has of it
 ---@field dry_run boolean  then `done` would not be refused
----@field refusals pawl.Refusal[]  one for each code
+---@field refusals pawl.Refusal[]  one for each reason; of many the first 20
 ---@field stopped boolean  by `progress`, or a signal
 
 ---@class pawl.Refusal
 ---@field code string
 ---@field count integer
+---@field others? boolean  of this code, for reasons that have no row
 ---@field id string        of the first, whose message and hint these are
 ---@field message string
 ---@field hint? string
@@ -1787,6 +1788,10 @@ function Workflows:hotfix(workflow, options) end
 ---@field more boolean
 ---@field since? string  the first of them
 
+---@class pawl.CountedOutbox: pawl.Counted
+---@field since? string       when the first of them was emitted
+---@field dead pawl.Counted   set aside, and not among them
+
 ---@class pawl.Recent
 ---@field since string
 ---@field started integer
@@ -1802,7 +1807,7 @@ function Workflows:hotfix(workflow, options) end
 ---@field late pawl.Counted     due, and no worker looks
 ---@field soon pawl.Counted     due within a minute
 ---@field orphaned pawl.Counted ready, and taken from executors that died
----@field outbox pawl.Counted   not published yet
+---@field outbox pawl.CountedOutbox  waits to be published
 ---@field tasks { open: pawl.Counted, overdue: pawl.Counted }
 ---@field held { count: integer, more: boolean, executors: integer, takeovers: integer, instances: table[] }
 

@@ -51,7 +51,7 @@ kit.describe("the pace of housekeeping", function(backend)
     return report.rested_us
   end
 
-  it("works a twentieth of its time beside instances that go on", function()
+  it("works a small part of its time beside instances that go on", function()
     assert.is_true(pruned({}, 1) >= 19 * 20000)
   end)
 
@@ -174,5 +174,18 @@ kit.describe("the pace of housekeeping", function(backend)
     assert(engine:purge(id))
     probe.fault(nil)
     assert.is_true(most > 250 and most <= 1000, most)
+  end)
+end)
+
+describe("the share of its time that a sweep works beside others", function()
+  it("is told as it is", function()
+    local tmp = require "spec.support.tmp"
+    local share = assert(tmp.read "src/engine/act/pace.c"
+      :match "BUSY_SHARE = (%d+)")
+    assert.equal(share, tmp.read "lua/pawl/cli/prune.lua"
+      :match "default: (%d+) beside")
+    assert.equal(share, tmp.read
+      "docs/decisions/0058-housekeeping-has-a-pace.md"
+      :match "else (%d+) beside")
   end)
 end)

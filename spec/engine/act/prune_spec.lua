@@ -415,13 +415,28 @@ kit.describe("pruning", function(backend)
     local id = run(engine, "t.mixed")
     clock:advance "2d"
     local worker = kit.rival(backend, url, clock)
-    assert(worker:tick())
-    assert.truthy(assert(worker:get(id))) -- it knows of none that says so
-    worker = kit.rival(backend, url, clock)
     assert(worker:load(mixed("t.mixed", { retain = "1d" })))
     assert(worker:tick())
     gone(worker, id)
     assert.same({}, left(backend, url))
+  end)
+
+  it("is done by ticks where only a stored one says so, which is asked seldom",
+  function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed("t.kept")))
+    local kept = run(engine, "t.kept")
+    local early = kit.rival(backend, url, clock)
+    assert(early:tick())
+    assert(engine:load(mixed("t.mixed", { retain = "1d" })))
+    local id = run(engine, "t.mixed")
+    clock:advance "2d"
+    for _ = 1, 20 do assert(early:tick()) end
+    assert.truthy(assert(early:get(id))) -- it has asked just now
+    local worker = kit.rival(backend, url, clock)
+    assert(worker:tick())
+    gone(worker, id)
+    assert.truthy(assert(worker:get(kept)))
   end)
 
   it("is done by ticks of an engine that was told to", function()

@@ -296,11 +296,75 @@ kit.describe("engine:stats", function(backend)
     assert(engine:run {})
     local stats = assert(engine:stats())
     assert.same({ count = 1, more = false,
-      since = "2026-01-01T00:00:00.000000Z" }, stats.outbox)
+      since = "2026-01-01T00:00:00.000000Z",
+      dead = { count = 0, more = false } }, stats.outbox)
     assert.same({ open = { count = 1, more = false },
       overdue = { count = 0, more = false } }, stats.tasks)
     clock:advance(3601)
     assert.equal(1, assert(engine:stats()).tasks.overdue.count)
+  end)
+
+  it("tells since when what was emitted waits, however often it was tried",
+  function()
+    local engine, clock = backend.fresh { shards = 2 }
+    assert(engine:load(kit.one(function(ctx)
+      ctx.emit(ctx.input.type, {})
+      ctx.emit("behind", {})
+    end)))
+    local function emit(kind)
+      assert(engine:start("t.one", { type = kind }))
+      assert(engine:run {})
+    end
+    local first = "2026-01-01T00:00:00.000000Z"
+    local function outbox() return assert(engine:stats()).outbox end
+    local function relay()
+      return assert(engine.outbox:relay { publish = function(event)
+        if event.type == "bad" then return false, "no" end
+        if event.type == "late" then return nil, "not yet" end
+        return true
+      end })
+    end
+    emit "late"
+    clock:advance(60)
+    emit "young"
+    assert.same({ 4, first }, { outbox().count, outbox().since })
+    assert.equal(1, relay().failed)
+    assert.same({ count = 2, more = false, since = first,
+      dead = { count = 0, more = false } }, outbox())
+    emit "bad"
+    relay()
+    clock:advance(600)
+    relay()
+    assert.same({ count = 2, more = false, since = first,
+      dead = { count = 1, more = false } }, outbox())
+  end)
+
+  it("tells it also where more are due than are counted", function()
+    local engine, _, url = backend.fresh()
+    local pg = backend.name == "postgres"
+    --- So many events, `age` seconds old, due `due` seconds from now.
+    local function emitted(given)
+      local text = pg and [[
+        insert into pawl.outbox (shard, instance, seq, type, payload,
+          created_at, attempts, due_at)
+        select 0, lpad(to_hex($from + i), 32, '0')::uuid, 1, 'e', '{}',
+          '2026-01-01Z'::timestamptz - interval '$age s', 1,
+          '2026-01-01Z'::timestamptz + interval '$due s'
+          from generate_series(1, $count) i]] or [[
+        with recursive n (i) as (select 1 union all select i + 1 from n
+          where i < $count)
+        insert into pawl_outbox (shard, instance, seq, type, payload,
+          created_at, attempts, due_at)
+        select 0, cast(printf('%016d', $from + i) as blob), 1, 'e', '{}',
+          1767225600000000 - $age * 1000000, 1,
+          1767225600000000 + $due * 1000000 from n]]
+      backend.sql(url, (text:gsub("%$(%l+)", given)))
+    end
+    emitted { from = 0, count = 10001, age = 10, due = -5 }
+    emitted { from = 20000, count = 1, age = 600, due = 300 }
+    local outbox = assert(engine:stats()).outbox
+    assert.same({ 10000, true, "2025-12-31T23:50:00.000000Z" },
+      { outbox.count, outbox.more, outbox.since })
   end)
 
   it("refuses what it does not know", function()

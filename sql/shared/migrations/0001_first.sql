@@ -83,6 +83,10 @@ comment on column pawl.workflow.switched_off is
   'the code is: true: this version is active again once it is switched on';
 create unique index workflow_current on pawl.workflow (code, version)
   where current;
+create index workflow_retains on pawl.workflow (code)
+  where current
+    and strpos(graph::text, '"retain":') > 0; -- only: postgres
+    and instr(graph, '"retain":') > 0; -- only: sqlite
 comment on table pawl.workflow is
   'definitions; current marks the revision that runs, older ones stay by hash';
 comment on column pawl.workflow.code is 'its name: what a start names';
@@ -1071,6 +1075,9 @@ create index outbox_tenant on pawl.outbox
   where published_at is null and tenant is not null;
 create index outbox_dead on pawl.outbox (shard, dead_at, instance, seq)
   where dead_at is not null and published_at is null;
+create index outbox_delayed on pawl.outbox (shard, created_at)
+  where due_at > created_at and lease is null and dead_at is null
+    and published_at is null;
 
 -- People --------------------------------------------------------------------
 

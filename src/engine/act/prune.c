@@ -805,14 +805,31 @@ out:
 
 /* ---- a piece ---- */
 
-/* Nothing is pruned unless somebody has said for how long it is kept. */
-static int is_wanted(const pawl_engine *e) {
+static int is_told(const pawl_engine *e) {
   const pawl_def *d;
 
   if (e->config.retain && e->config.retain[0]) return 1;
   for (int i = 0; (d = pawl_registry_at(e->registry, i)); i++)
     if (d->retains) return 1;
   return 0;
+}
+
+/* Nothing is pruned unless somebody has said for how long it is kept: we, or a
+ * version that is stored, whoever runs it. */
+static pawl_code find_wanted(pawl_engine *e, int64_t now_mono, int *wanted,
+                             pawl_error *err) {
+  pawl_rows rows;
+
+  *wanted = 1;
+  if (is_told(e)) return PAWL_OK;
+  if (now_mono >= e->retain_mono_us) {
+    MUST(pawl_store_once_one(e->store, PAWL_UNIT_READ, PAWL_STMT_prune_wanted,
+                             NULL, &rows, err));
+    e->stored_retain = rows.nrows > 0;
+    e->retain_mono_us = now_mono + LOOK_EVERY_US;
+  }
+  *wanted = e->stored_retain;
+  return PAWL_OK;
 }
 
 /* As much as fits in what is left of the piece; its first step takes a row,
@@ -890,14 +907,16 @@ pawl_code pawl_prune_piece(pawl_engine *e, pawl_taker *take, pawl_filer *file,
   sweep w = {.e = e, .take = take, .file = file};
   const int64_t began = pawl_clock_mono();
   count counts[NSTAGES];
+  int wanted;
   pawl_code rc = PAWL_OK;
 
   if (began < e->prune_mono_us) return PAWL_OK;
   const int64_t house = 2 * (int64_t)pawl_cost_of(&e->sweep.cost, 1);
   int64_t us = pawl_chore_time(e, &e->sweep, 2.0 * (double)house);
-  if (!us && is_wanted(e)) return PAWL_OK;
+  if (!us) return PAWL_OK;
   e->prune_mono_us = began + LOOK_EVERY_US;
-  if (!is_wanted(e)) return PAWL_OK;
+  MUST(find_wanted(e, began, &wanted, err));
+  if (!wanted) return PAWL_OK;
   const int fits = us != PAWL_NEVER;
   if (fits) us = us > house ? us - house : 0;
   init_request(&w.asked, &e->alloc);

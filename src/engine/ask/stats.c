@@ -177,8 +177,9 @@ static void tell_ready(pawl_object *o, const pawl_rows *rows, pawl_str only) {
 /* The sum of all shards. */
 typedef struct due {
   int64_t late, soon, late_since_us, orphaned, takeovers;
-  int64_t unpublished, unpublished_since_us, open, overdue;
-  int more_due, more_orphaned, more_unpublished, more_open, more_overdue;
+  int64_t unpublished, unpublished_since_us, dead, open, overdue;
+  int more_due, more_orphaned, more_unpublished, more_dead, more_open,
+      more_overdue;
 } due;
 
 static due sum_up(const pawl_rows *rows) {
@@ -191,15 +192,18 @@ static due sum_up(const pawl_rows *rows) {
     d.orphaned += row.orphaned;
     d.takeovers += row.takeovers;
     d.unpublished += row.unpublished;
+    d.dead += row.dead;
     d.open += row.open;
     d.overdue += row.overdue;
     d.more_due |= row.looked >= MOST;
     d.more_orphaned |= row.orphaned >= MOST;
-    d.more_unpublished |= row.unpublished >= MOST;
+    d.more_unpublished |= row.emitted >= MOST;
+    d.more_dead |= row.dead >= MOST;
     d.more_open |= row.open >= MOST;
     d.more_overdue |= row.overdue >= MOST;
     earlier(&d.late_since_us, row.late_since);
     earlier(&d.unpublished_since_us, row.unpublished_since);
+    earlier(&d.unpublished_since_us, row.delayed_since);
   }
   return d;
 }
@@ -214,14 +218,23 @@ static void tell_part(pawl_object *o, const char *name, int64_t n, int more,
   pawl_object_end(&inner);
 }
 
+static void tell_outbox(pawl_object *o, const due *d) {
+  pawl_object inner;
+
+  pawl_member_object(o, "outbox", &inner);
+  tell_count(&inner, d->unpublished, d->more_unpublished);
+  pawl_member_time(&inner, "since", d->unpublished_since_us);
+  tell_part(&inner, "dead", d->dead, d->more_dead, NULL);
+  pawl_object_end(&inner);
+}
+
 static void tell_due(pawl_object *o, const due *d) {
   pawl_object tasks;
 
   tell_part(o, "late", d->late, d->more_due, &d->late_since_us);
   tell_part(o, "soon", d->soon, d->more_due, NULL);
   tell_part(o, "orphaned", d->orphaned, d->more_orphaned, NULL);
-  tell_part(o, "outbox", d->unpublished, d->more_unpublished,
-            &d->unpublished_since_us);
+  tell_outbox(o, d);
   pawl_member_object(o, "tasks", &tasks);
   tell_part(&tasks, "open", d->open, d->more_open, NULL);
   tell_part(&tasks, "overdue", d->overdue, d->more_overdue, NULL);

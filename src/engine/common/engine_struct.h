@@ -208,6 +208,8 @@ struct pawl_engine {
   int64_t longest_us;         /* of units that took rows away */
   struct pawl_pace *pace;     /* of a sweep under way; NULL: it rests not */
   int64_t prune_mono_us;      /* no piece before that */
+  int64_t retain_mono_us;     /* stored definitions are asked again then: */
+  int stored_retain;          /* do any say how long theirs are kept? */
   pawl_chore sweep;           /* a piece of it; its cost is of the house */
   pawl_cost sweep_costs[PAWL_NPACED]; /* of rows, of each stage */
   int64_t taken_rows;                 /* by all units so far */
