@@ -150,6 +150,10 @@ delete from pawl.waiter w
        and shard = @shard and instance = m.id offset 0) g))
 returning pg_notify('pawl_wake', w.instance::text)
 
+-- fragment: readable
+-- A member of json cannot be asked for where any text in it has a zero.
+replace({{1}}::text, '\u0000', '\u0020')::json
+
 -- fragment: now
 -- The test's clock, or the store's.
 coalesce(@now, now())

@@ -148,7 +148,7 @@ select count(*) as n from (
 -- say so.
 select version, retain from (
   select version,
-         graph -> 'retain' as retain -- only: postgres
+         {{readable graph}} -> 'retain' as retain -- only: postgres
          json_extract(graph, '$.retain') as retain -- only: sqlite
     from pawl.workflow where code = @code and current) w
  where retain is not null;

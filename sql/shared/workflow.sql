@@ -60,7 +60,8 @@ select version from pawl.workflow
 --       created_at time, modified_at time, by text, reason text,
 --       suspended boolean, off boolean, trust text, author text, grants json
 select code, version, revision, sha256, inline, active, name, description,
-       json_array_length(graph -> 'nodes') as nodes, -- only: postgres
+       json_array_length({{readable graph}} -> 'nodes') -- only: postgres
+         as nodes, -- only: postgres
        json_array_length(graph, '$.nodes') as nodes, -- only: sqlite
        created_at, modified_at, by, reason,
        {{suspended w.code}} as suspended, switched_off is not null as off,

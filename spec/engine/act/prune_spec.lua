@@ -72,6 +72,23 @@ kit.describe("pruning", function(backend)
     assert.same({}, left(backend, url))
   end)
 
+  it("heeds what a workflow says whose texts have a zero in them", function()
+    local engine, clock = backend.fresh()
+    local flow = pawl.workflow { code = "t.zero", start = "a", retain = "1d" }
+    flow:task("a", { title = "a", role = "x", input = { text = "a\0b" },
+      timeout = 1, next = { completed = "z", timeout = "z" } })
+    flow:finish "z"
+    assert(engine:load(flow))
+    assert.equal(2, assert(engine.workflows:list {})[1].nodes)
+    local id = assert(engine:start "t.zero")
+    assert(engine:run())
+    clock:advance "1d"
+    assert(engine:run())
+    clock:advance "2d"
+    assert.same({ instances = 1 }, removed(assert(engine:prune {})))
+    gone(engine, id)
+  end)
+
   it("goes by when it ended, not by when it began", function()
     local engine, clock = backend.fresh()
     assert(engine:load(samples.waiting()))
