@@ -5,7 +5,8 @@
  * Shape    pawl_engine is opaque: one store connection, one Lua state, and
  *          the caller's thread. Nothing happens outside the calls below: no
  *          thread is started unless asked, no signal handler installed,
- *          nothing printed, no environment variable read.
+ *          nothing printed, no environment variable read but for the processes
+ *          of isolated workflows: PAWL_HELPER, TZ, LD_LIBRARY_PATH.
  * Names    Instances are the default noun: pawl_get, pawl_list. Every other
  *          noun has a word of its own: pawl_task_get, pawl_workflow_list.
  *          docs/api.md shows each verb in C, Lua, command and SQL, and
@@ -59,6 +60,8 @@
  *          progress, functions of pawl_register) may call pawl_now, pawl_interrupt,
  *          pawl_executor_id, pawl_is_new, pawl_count, pawl_memory, pawl_format
  *          and pawl_free of their own engine; every other call is PAWL_MISUSE there, and does nothing.
+ *          `wake` may be called from another thread, and there of all these
+ *          pawl_interrupt alone is right.
  *          Of another engine they may call anything.
  * Forks    An engine does not survive fork(): in the child every call
  *          returns PAWL_MISUSE and pawl_close only frees memory. */

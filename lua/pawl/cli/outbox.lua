@@ -128,7 +128,7 @@ return {
   max = math.huge,
   summary = "what workflows have emitted and nobody has published yet",
   about = "Lists what handlers have given to ctx.emit and nobody has "
-    .. "published yet, oldest first. A row is stored in the same transaction "
+    .. "published yet, what is due first before. A row is stored in the same transaction "
     .. "as the step that emitted it; `pawl relay` publishes it. It waits, is "
     .. "leased by a relay, stands behind another of its instance, or is dead: "
     .. "nobody accepted it, and it was set aside.\n\n"
@@ -149,7 +149,7 @@ return {
       help = "list: the page behind a row; its place is in --json" },
   }, act.audited),
   examples = {
-    { "pawl outbox list", "what waits, oldest first" },
+    { "pawl outbox list", "what waits, as it is due" },
     { "pawl outbox list --type order.shipped --json", "one type, as JSON" },
     { "pawl outbox retry --dead --reason 'receiver mended'",
       "all that was set aside, again" },

@@ -1275,7 +1275,7 @@ function Engine:tokens(id, options, how) end
 ---@return pawl.Error? err
 function Engine:explain(id, how) end
 
---- What workflows have emitted and nobody has published yet, oldest first.
+--- What workflows have emitted and nobody has published yet, as it is due.
 ---@param query? pawl.OutboxQuery
 ---@param how? "table"|"json"
 ---@return table[]? rows

@@ -1250,7 +1250,7 @@ comment on table pawl.attribute is
   'typed values of an instance; no foreign key, so that they may outlive it';
 comment on column pawl.attribute.name is 'its name';
 comment on column pawl.attribute.type is
-  'string, integer, decimal, float, date, boolean or bytes';
+  'string, integer, decimal, float, date, boolean or binary';
 comment on column pawl.attribute.text_value is 'a string, as it was given';
 comment on column pawl.attribute.date_value is 'a date';
 comment on column pawl.attribute.bytes_value is 'bytes';

@@ -321,7 +321,8 @@ pawl_code pawl_start_refuse(const char *code, const pawl_start_options *o,
               code);
   pawl_error_hint(err,
                   "`pawl workflow list` shows which are; `pawl workflow "
-                  "activate CODE VERSION` changes it");
+                  "activate CODE VERSION` changes it, or `pawl workflow on "
+                  "CODE` where it was switched off");
   return PAWL_CONFLICT;
 }
 
