@@ -312,10 +312,11 @@ enum { PAWL_DEBUG, PAWL_INFO, PAWL_WARN, PAWL_ERROR };
  * slower or faster; and it is what it was set to, be that later or earlier. Of
  * the program's, and of its thread; zeros stand at 1970. */
 typedef struct pawl_game_clock {
-  int64_t now_us;   /* when it was set; read it by pawl_game_clock_now */
-  int64_t since_us; /* its own */
-  double speed;     /* game seconds in one of the system's */
-  int64_t reserved[5];
+  int64_t now_us;    /* when it was set; read it by pawl_game_clock_now */
+  int64_t since_us;  /* its own */
+  double speed;      /* game seconds in one of the system's */
+  int64_t passed_us; /* its own */
+  int64_t reserved[4];
 } pawl_game_clock;
 
 /* What time it is by `clock`, a pawl_game_clock: for the config's `clock`, with
@@ -327,11 +328,21 @@ typedef struct pawl_game_clock {
  *   int64_t saved_us = pawl_game_clock_now(&game->clock); */
 PAWL_API int64_t pawl_game_clock_now(void *clock);
 
+/* How much time has passed by it, of which only differences mean anything: none
+ * while it stands, and nothing of what it was set ahead or back. By that
+ * handlers wait in an engine that goes by pawl_game_clock_now; for the config's
+ * `passed` of a program whose `clock` is a function of its own. NULL is 0.
+ * Cannot fail.
+ *
+ *   config.clock = my_clock;
+ *   config.passed = my_passed; (calls it, of the same pawl_game_clock) */
+PAWL_API int64_t pawl_game_clock_passed(void *clock);
+
 /* Sets it, to be called between calls of an engine that goes by it. What is due
  * by a later time is due with the next tick, each thing once, however far the
  * clock has jumped; set back, nothing is undone, and what was to come comes at
- * its time. `speed`: 0 pauses; what is less, or no number, is 0. NULL is
- * accepted. Cannot fail.
+ * its time. Handlers that wait have waited no longer for it. `speed`: 0 pauses;
+ * what is less, or no number, is 0. NULL is accepted. Cannot fail.
  *
  *   pawl_game_clock_set(&clock, pawl_game_clock_now(&clock), 0); a pause */
 PAWL_API void pawl_game_clock_set(pawl_game_clock *clock, int64_t now_us,
@@ -502,6 +513,12 @@ typedef struct pawl_config {
                        restored, and has its shards. Borrowed for the call;
                        with another store PAWL_INVALID; empty */
   size_t copy_size;
+  pawl_clock_fn passed; /* beside a `clock` that may be set, with its clock_ud:
+                           a count of microseconds that goes as that one does,
+                           and not with what it is set by. By it handlers wait,
+                           and are over their node's timeout;
+                           pawl_game_clock_passed for pawl_game_clock_now, else
+                           the clock itself */
 } pawl_config;
 #ifdef __cplusplus
 /* So that no compiler misses the other fields. */

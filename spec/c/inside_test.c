@@ -161,7 +161,7 @@ static void call_what_may_be(world *w) {
   pawl_counts counts;
   pawl_memory_use memory;
   pawl_cursor c = {0};
-  pawl_game_clock game;
+  pawl_game_clock game = {0};
   char *text = NULL, id[37], room[40];
   int64_t n;
   double d;
@@ -193,6 +193,7 @@ static void call_what_may_be(world *w) {
   CHECK_INT(pawl_time_us("2026-01-01", &n, NULL), PAWL_OK);
   pawl_game_clock_set(&game, 5, 0);
   CHECK_INT(pawl_game_clock_now(&game), 5);
+  CHECK_INT(pawl_game_clock_passed(&game), 0);
   CHECK(pawl_store_name("x", room, sizeof room) == room);
   /* another engine is another matter */
   if (w->times > 1) return;

@@ -74,6 +74,12 @@ static void defaults(pawl_config *c) {
   if (c->memory_bytes < 0) c->memory_bytes = 0;
 }
 
+/* By which clock handlers wait; NULL: by one that only goes up. */
+static pawl_clock_fn passed_of(const pawl_config *c) {
+  if (!c->clock || c->passed) return c->clock ? c->passed : NULL;
+  return c->clock == pawl_game_clock_now ? pawl_game_clock_passed : c->clock;
+}
+
 /* Not those on which it depends who runs what, and when others may. */
 static pawl_code check_config(const pawl_config *c, pawl_error *err) {
   if (c->lease_us > PAWL_MAX_LEASE_US)
@@ -207,7 +213,8 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->log.fn = e->config.log;
   e->log.ud = e->config.log_ud;
   e->clock.fn = e->config.clock;
-  e->clock.ud = e->config.clock_ud;
+  e->passed.fn = passed_of(&e->config);
+  e->clock.ud = e->passed.ud = e->config.clock_ud;
   e->group.alloc = e->prefixes.alloc = &e->alloc;
   e->tenant.alloc = e->schema.alloc = e->retain.alloc = &e->alloc;
   e->store_name.alloc = &e->alloc;

@@ -67,8 +67,14 @@ local GameClock = {}
 ---@return number seconds  since 1970
 function GameClock:now() end
 
+--- How much time has passed by it, of which only differences mean anything:
+--- nothing of what it was set by. By that handlers wait.
+---@return number seconds
+function GameClock:passed() end
+
 --- Sets it. What is due by a later time is due with the next tick, each thing
 --- once; set back, nothing is undone, and what was to come comes at its time.
+--- Handlers that wait have waited no longer for it.
 ---@param now number     seconds since 1970
 ---@param speed? number  0 pauses; as it was
 function GameClock:set(now, speed) end
@@ -157,6 +163,10 @@ function pawl.doctor(url, options) end
 
 ---@class pawl.OpenOptions
 ---@field clock? fun(): number      seconds since 1970; tests and games
+---@field passed? fun(): number     beside a clock that may be set: seconds that
+---                                 go as it does, and not with what it is set
+---                                 by; by them handlers wait. Of
+---                                 pawl.game_clock its own, else the clock
 ---@field log? fun(level: string, message: string, fields: table)  takes what
 ---                        handlers log
 ---@field trace? fun(t: pawl.Trace)  handlers begin and end

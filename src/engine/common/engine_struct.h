@@ -157,7 +157,7 @@ struct pawl_engine {
   int64_t refused;    /* the ration's, when it was tidied up last */
   int64_t refusals;   /* requests for memory that were refused */
   pawl_log log;
-  pawl_clock clock;
+  pawl_clock clock, passed; /* the time; and for how long handlers wait */
   int64_t clock_offset_us; /* store time minus host time */
   uint64_t random;         /* time.c */
   pawl_buf group, prefixes, schema, retain;

@@ -8,7 +8,7 @@
  *
  * Everybody is asked between rounds, without blocking; between ticks their
  * descriptors are polled together with the store's. Time is counted by a clock
- * that only goes up, or by the virtual one. */
+ * that only goes up, or by what passes by the virtual one. */
 #include "await.h"
 
 #include <assert.h>

@@ -9,7 +9,8 @@
  *
  * Layer    engine/work: flight.c above host, await.c above claim.
  * Keeps    N4 and N5 of slots.h.
- * Time     by a clock that only goes up, save under a virtual one. */
+ * Time     by a clock that only goes up, save under a virtual one: there as
+ *          much as passes by that, whatever it is set to (config.passed). */
 #ifndef PAWL_ENGINE_WORK_AWAIT_H
 #define PAWL_ENGINE_WORK_AWAIT_H
 
@@ -19,7 +20,7 @@
 
 /* ---- flight.c: beginning and ending ---- */
 
-/* Time for waiting: only goes up, save under a virtual clock. */
+/* Time for waiting. */
 int64_t pawl_await_now(const pawl_engine *e);
 /* Is there a place for one more that waits, of this slot? */
 int pawl_await_has_place(const pawl_engine *e, const pawl_held *h);

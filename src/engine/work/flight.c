@@ -9,8 +9,8 @@
 #define ASK_EVERY_US (50 * 1000) /* a predicate, at the latest */
 
 int64_t pawl_await_now(const pawl_engine *e) {
-  return pawl_clock_is_virtual(&e->clock) ? pawl_clock_now(&e->clock)
-                                          : pawl_clock_mono();
+  return pawl_clock_is_virtual(&e->passed) ? pawl_clock_now(&e->passed)
+                                           : pawl_clock_mono();
 }
 
 static int64_t after_us(int64_t now, int64_t us) {

@@ -78,6 +78,7 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   f->visit = q->token->visit;
   f->attempt = q->token->attempt;
   f->began_us = h->d.began_us = pawl_engine_now(e);
+  f->since_us = await_now;
   const int64_t limit_us = pawl_token_timeout(q->token, q->node);
   f->until_us =
       await_now < PAWL_NEVER - limit_us ? await_now + limit_us : PAWL_NEVER;
@@ -85,6 +86,7 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   f->began_mono_us = began;
   f->waits_us = 0;
   f->busy_us = h->d.took_us = pawl_clock_mono() - began;
+  h->d.passed_us = pawl_await_now(e) - await_now;
   *waits = run != NULL;
   if (run) pawl_await_begin(e, h, run);
   return rc;
@@ -254,6 +256,7 @@ static void returned(pawl_engine *e, pawl_held *h, int has_base, pawl_code rc,
   prepare(e, h);
   h->d.began_us = h->flight.began_us;
   h->d.took_us = pawl_clock_mono() - h->flight.began_mono_us;
+  h->d.passed_us = pawl_await_now(e) - h->flight.since_us;
   pawl_decide_returned(&h->d, h->flight.handler, h->flight.token, base, rc,
                        err);
   note_plan(e, h);
