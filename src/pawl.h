@@ -462,8 +462,9 @@ typedef struct pawl_config {
                              keeps the leases while a handler blocks, at most
                              until its node's timeout. Not with a private
                              allocator, a virtual clock or ":memory:". */
-  int32_t concurrency;      /* handlers that may wait (ctx.await) at one time;
-                              100 */
+  int32_t concurrency;      /* handlers that may wait (ctx.await) at one time,
+                              three quarters of them of definitions that are
+                              not trusted; 100 */
   const char *tenant;       /* the engine is this one's (1 to 255 bytes);
                               nobody's: it sees all */
   const char *schema;       /* where in a PostgreSQL database the store is;
@@ -490,8 +491,9 @@ typedef struct pawl_config {
                               those that come from the store: "trusted",
                               "limited", "isolated", or a JSON object, keys:
                               level, author, codes, takes, may, memory,
-                              instructions, time_us, effects, per_minute,
-                              per_instance, helper (docs/workflows.md);
+                              instructions, time_us, wait_us, effects,
+                              per_minute, per_instance, helper
+                              (docs/workflows.md);
                               "trusted" */
   int64_t checkpoint_bytes; /* SQLite: so long the log beside the file gets
                               before it is put into the file; at least 64 KB,

@@ -510,7 +510,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   const pawl_held *h;
   pawl_code rc = PAWL_OK;
   int got = 0, fresh = e->fresh_ready, suspect = e->suspect_ready;
-  int suspended = 0;
+  int suspended = 0, held_up = e->held_up;
 
   if (!stats) stats = &own;
   TRY(pawl_rounds_begin(e, budget_us, stats, err));
@@ -533,7 +533,8 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
     e->next_due_us = pawl_engine_now(e) + PAWL_SECOND;
   }
   if (status) *status = text;
-  e->fresh_ready = e->suspect_ready = 0; /* the others are not meant here */
+  /* the others are not meant here */
+  e->fresh_ready = e->suspect_ready = e->held_up = 0;
 out:
   rc = pawl_rounds_end(e, rc, err);
   e->interrupted = 0;
@@ -542,6 +543,7 @@ out:
   e->quiet = 0; /* what is due next was this one's */
   e->fresh_ready = fresh;
   e->suspect_ready = suspect;
+  e->held_up = held_up;
   return rc;
 }
 

@@ -186,7 +186,8 @@ function pawl.doctor(url, options) end
 ---                                 the states of its own; beyond that calls are
 ---                                 "nomem", and ticks take fewer at once
 ---@field batch? integer            instances claimed at once; 128
----@field concurrency? integer      handlers that may wait at once; 100
+---@field concurrency? integer      handlers that may wait at once, three quarters
+---                                 of them of workflows of limited trust; 100
 ---@field recoveries? integer       takeovers before suspending; 5
 ---@field retain? number|string|pawl.RetainOptions  how long what has ended is
 ---                                 kept, where its workflow does not say; then
@@ -231,6 +232,7 @@ function pawl.doctor(url, options) end
 ---@field memory? integer           bytes of its Lua state; 16 MB
 ---@field instructions? integer     of a handler, and of a load; 5 million
 ---@field time? number|string       the same; 0.1 s
+---@field wait? number|string       of a handler, with all that it waits; 60 s
 ---@field effects? integer          events, notes, starts, attributes and log
 ---                                 lines of one handler; 1000
 ---@field per_minute? { starts?: integer, timers?: integer, events?: integer, emits?: integer, signals?: integer, logs?: integer }

@@ -77,6 +77,8 @@ typedef struct pawl_flight {
                            again */
   int64_t lines;         /* pawl_decision's, while it waits */
   int events;            /* of its descriptor, as found; -1: it is none */
+  int is_limited;        /* its definition was, when it began to wait */
+  int is_cut;            /* and its timeout is what its trust lets it have */
   /* It may be told both, in either order, and each once. */
   int told;    /* that its instance is cancelled, or has failed */
   int overdue; /* that its time is up */
