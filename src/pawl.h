@@ -476,7 +476,8 @@ typedef struct pawl_config {
                               others who hold the file (one of many transactions
                               for each, and so a tick of more than 100 ms for
                               each round); less than 0: never, then it is
-                              PAWL_BUSY and nothing is lost; 5 s */
+                              PAWL_BUSY and nothing is lost; 0: 5 s, and a
+                              pawl_tick that has a budget within that */
   int64_t flush_us;         /* how long a commit may wait for the disk in
                               PAWL_DURABLE_GROUPED, and for the file; 1 s */
   int32_t durability;       /* PAWL_DURABLE_...; EVERY */
@@ -1370,6 +1371,11 @@ typedef struct pawl_tick_stats {
  * what was done is stored. It fails as the store does: PAWL_BUSY and
  * PAWL_UNREACHABLE pass, and the same call may succeed.
  *
+ * With a budget, and where the config does not say busy_us, it waits no longer
+ * than what is left of it for others who hold a SQLite file. What it had no time
+ * for is left to the next one: PAWL_OK, with next_due_us 0 and wait_us as it
+ * was; PAWL_BUSY once that has gone on for 5 s from one to the next.
+ *
  *   while (running) {
  *     rc = pawl_tick(engine, 2000, &stats, &err); at most two milliseconds
  *     draw_frame();
@@ -1383,7 +1389,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tick(pawl_engine *engine,
  * (may be NULL; never freed): "done" when it has ended, "leased" while another
  * executor holds it, "later" when it is due at stats->next_due_us or its
  * handler waits here, "now" when there is more to do. PAWL_NOTFOUND,
- * PAWL_AMBIGUOUS; else as pawl_tick.
+ * PAWL_AMBIGUOUS; else as pawl_tick, save that it waits for a file that others
+ * hold as any call does.
  *
  *   do rc = pawl_tick_instance(engine, id, 0, NULL, &status, &err);
  *   while (rc == PAWL_OK && !strcmp(status, "now")); */
@@ -1418,7 +1425,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_busy(pawl_engine *engine, int *busy,
                                           pawl_error *err);
 
 /* Sleeps for `for_us`, until a wake-up from the store, pawl_interrupt, or until
- * a handler that waits can go on. The one call that waits; workers use it,
+ * a handler that waits can go on. The one call that sleeps; workers use it,
  * embedders need not. 0 or less: takes in what has come, and does not sleep. Being woken is
  * PAWL_OK; PAWL_UNREACHABLE when the store is gone.
  *

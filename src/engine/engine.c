@@ -435,14 +435,11 @@ pawl_code pawl_engine_save(pawl_engine *e, pawl_error *err) {
 }
 
 /* Rounds first, then the house. */
-pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
-                           pawl_tick_stats *stats, pawl_error *err) {
-  pawl_tick_stats own;
+static pawl_code tick(pawl_engine *e, int64_t budget_us,
+                      pawl_tick_stats *stats, pawl_error *err) {
   pawl_error second;
   pawl_code rc = PAWL_OK, flushed;
 
-  assert(e->inside); /* pawl_engine_enter's */
-  if (!stats) stats = &own;
   TRY(pawl_rounds_begin(e, budget_us, stats, err));
   TRY(pawl_room_begin(e, err));
   if (!may_group(e)) TRY(pawl_store_settle(e->store, err));
@@ -461,6 +458,41 @@ out:
   if (rc == PAWL_OK) rc = flushed;
   pawl_budget_tell(e, stats);
   return rc;
+}
+
+/* By when it is not to wait for others who hold the file; 0: as any call, where
+ * the program has said for how long, or the tick has no end. */
+static int64_t waits_until(const pawl_engine *e, int64_t budget_us) {
+  const int64_t mono = pawl_clock_mono();
+
+  if (e->config.busy_us || budget_us <= 0 || budget_us >= PAWL_NEVER - mono)
+    return 0;
+  return mono + budget_us;
+}
+
+/* What a tick has not done is the next one's, so this is no failure before the
+ * file was held, from tick to tick, for as long as another call waits. */
+static int may_go_on_later(pawl_engine *e) {
+  const int64_t mono = pawl_clock_mono();
+
+  if (!e->held_off_mono_us) e->held_off_mono_us = mono;
+  return mono - e->held_off_mono_us < PAWL_BUSY_US;
+}
+
+pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
+                           pawl_tick_stats *stats, pawl_error *err) {
+  pawl_tick_stats own;
+  const int64_t until = waits_until(e, budget_us);
+
+  assert(e->inside); /* pawl_engine_enter's */
+  if (!stats) stats = &own;
+  pawl_store_until(e->store, until);
+  pawl_code rc = tick(e, budget_us, stats, err);
+  pawl_store_until(e->store, 0);
+  if (rc != PAWL_BUSY) e->held_off_mono_us = 0;
+  if (rc != PAWL_BUSY || !until || !may_go_on_later(e)) return rc;
+  if (err) memset(err, 0, sizeof *err);
+  return PAWL_OK;
 }
 
 /* One that was not held, and is on no agenda, has ended or never was. */

@@ -197,7 +197,8 @@ function pawl.doctor(url, options) end
 ---                                 with engine:save; "every"
 ---@field flush? number|string      1 s
 ---@field busy? number|string       how long it waits for others who hold a
----                                 SQLite file; 0: never; 5 s
+---                                 SQLite file; 0: never; 5 s, and a tick that
+---                                 has a budget within that
 ---@field shards? integer           of a store made by this open; 1
 ---@field pooler? boolean           behind a pooler in transaction mode;
 ---                                 nil: found out when connecting

@@ -180,7 +180,9 @@ struct pawl_engine {
   volatile int interrupted;
   int inside; /* calls of pawl.h under way */
   int64_t pid;
-  pawl_tick_stats *stats; /* of the tick under way */
+  pawl_tick_stats *stats;   /* of the tick under way */
+  int64_t held_off_mono_us; /* since when ticks do nothing, as others hold the
+                               file; 0: they do */
   int64_t
       relook_mono_us; /* after a wake-up: there may have been more; 0: no */
   /* ---- common: batches under way, see pipeline.h; waking ---- */
