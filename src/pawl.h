@@ -482,8 +482,9 @@ typedef struct pawl_config {
                               PAWL_DURABLE_GROUPED, and for the file; 1 s */
   int32_t durability;       /* PAWL_DURABLE_...; EVERY */
   int32_t never_stop;       /* 1: pawl_interrupt lets a handler that runs come
-                              to its end: Lua that only computes is up to
-                              twice as fast */
+                              to its end, and no hook is set in the program's
+                              own state: Lua that only computes is up to twice
+                              as fast */
   int64_t seed;      /* of ids, jitter and a private state's math.random:
                               with the same one, and the same clock, two runs
                               store the same. For tests and replays: of two
@@ -1450,13 +1451,24 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_fd(pawl_engine *engine, int *fd,
 /* Ends the call under way: a tick (which releases what was not begun), a wait,
  * a relay, a backup, a prune, a bulk (behind the instance that it is at); or, when none is, the next one, before it does
  * anything. What was done is stored, and nothing that is due is forgotten: such
- * a tick says that it is to be called again. In a state of the engine's own,
- * private or limited, the handler that runs is stopped, too, even where it
- * catches errors, unless the config says never_stop: it has failed with
- * "interrupted", and is tried again later, as if memory had been short. In the
- * host's own state it runs to its end. A definition that is loaded meanwhile, by
- * a call or by a tick, is not loaded to its end, also where its file catches
- * errors: such a call is PAWL_INTERRUPTED, and has changed nothing. Legal from another thread and from a
+ * a tick says that it is to be called again. The handler that runs is stopped,
+ * too, at any trust level, even where it catches errors, unless the config says
+ * never_stop: it has failed with "interrupted", and is tried again later, as if
+ * memory had been short. A definition that is loaded meanwhile, by a call or by
+ * a tick, into a state of the engine's own, is not loaded to its end, also where
+ * its file catches errors: such a call is PAWL_INTERRUPTED, and has changed
+ * nothing.
+ *
+ * What a trusted handler does where Lua counts no instructions comes to its end
+ * first: a C function (one string.find or gsub, however long, os.execute, a
+ * function of the program's) with what it calls on a thread of the program's, a
+ * finalizer (__gc), and closing the variables of a handler that waited. A limited
+ * or isolated workflow has no such functions, and finalizers neither. In the
+ * program's own state (`lua` of the config) a handler is stopped by a hook,
+ * which is on its thread, and on coroutines that it makes, while it runs, and is
+ * taken away then: not where that state has a hook already, nor within
+ * coroutines that were made elsewhere; and what is loaded there is loaded to its
+ * end. Legal from another thread and from a
  * signal handler. NULL is accepted. Cannot fail.
  *
  *   static void on_sigint(int sig) { pawl_interrupt(the_engine); } */
