@@ -315,10 +315,11 @@ enum { PAWL_DEBUG, PAWL_INFO, PAWL_WARN, PAWL_ERROR };
  * slower or faster; and it is what it was set to, be that later or earlier. Of
  * the program's, and of its thread; zeros stand at 1970. */
 typedef struct pawl_game_clock {
-  int64_t now_us;   /* when it was set; read it by pawl_game_clock_now */
-  int64_t since_us; /* its own */
-  double speed;     /* game seconds in one of the system's */
-  int64_t reserved[5];
+  int64_t now_us;    /* when it was set; read it by pawl_game_clock_now */
+  int64_t since_us;  /* its own */
+  double speed;      /* game seconds in one of the system's */
+  int64_t passed_us; /* its own */
+  int64_t reserved[4];
 } pawl_game_clock;
 
 /* What time it is by `clock`, a pawl_game_clock: for the config's `clock`, with
@@ -330,11 +331,21 @@ typedef struct pawl_game_clock {
  *   int64_t saved_us = pawl_game_clock_now(&game->clock); */
 PAWL_API int64_t pawl_game_clock_now(void *clock);
 
+/* How much time has passed by it, of which only differences mean anything: none
+ * while it stands, and nothing of what it was set ahead or back. By that
+ * handlers wait in an engine that goes by pawl_game_clock_now; for the config's
+ * `passed` of a program whose `clock` is a function of its own. NULL is 0.
+ * Cannot fail.
+ *
+ *   config.clock = my_clock;
+ *   config.passed = my_passed; (calls it, of the same pawl_game_clock) */
+PAWL_API int64_t pawl_game_clock_passed(void *clock);
+
 /* Sets it, to be called between calls of an engine that goes by it. What is due
  * by a later time is due with the next tick, each thing once, however far the
  * clock has jumped; set back, nothing is undone, and what was to come comes at
- * its time. `speed`: 0 pauses; what is less, or no number, is 0. NULL is
- * accepted. Cannot fail.
+ * its time. Handlers that wait have waited no longer for it. `speed`: 0 pauses;
+ * what is less, or no number, is 0. NULL is accepted. Cannot fail.
  *
  *   pawl_game_clock_set(&clock, pawl_game_clock_now(&clock), 0); a pause */
 PAWL_API void pawl_game_clock_set(pawl_game_clock *clock, int64_t now_us,
@@ -454,8 +465,9 @@ typedef struct pawl_config {
                              keeps the leases while a handler blocks, at most
                              until its node's timeout. Not with a private
                              allocator, a virtual clock or ":memory:". */
-  int32_t concurrency;      /* handlers that may wait (ctx.await) at one time;
-                              100 */
+  int32_t concurrency;      /* handlers that may wait (ctx.await) at one time,
+                              three quarters of them of definitions that are
+                              not trusted; 100 */
   const char *tenant;       /* the engine is this one's (1 to 255 bytes);
                               nobody's: it sees all */
   const char *schema;       /* where in a PostgreSQL database the store is;
@@ -467,13 +479,15 @@ typedef struct pawl_config {
                               others who hold the file (one of many transactions
                               for each, and so a tick of more than 100 ms for
                               each round); less than 0: never, then it is
-                              PAWL_BUSY and nothing is lost; 5 s */
+                              PAWL_BUSY and nothing is lost; 0: 5 s, and a
+                              pawl_tick that has a budget within that */
   int64_t flush_us;         /* how long a commit may wait for the disk in
                               PAWL_DURABLE_GROUPED, and for the file; 1 s */
   int32_t durability;       /* PAWL_DURABLE_...; EVERY */
   int32_t never_stop;       /* 1: pawl_interrupt lets a handler that runs come
-                              to its end: Lua that only computes is up to
-                              twice as fast */
+                              to its end, and no hook is set in the program's
+                              own state: Lua that only computes is up to twice
+                              as fast */
   int64_t seed;      /* of ids, jitter and a private state's math.random:
                               with the same one, and the same clock, two runs
                               store the same. For tests and replays: of two
@@ -482,8 +496,9 @@ typedef struct pawl_config {
                               those that come from the store: "trusted",
                               "limited", "isolated", or a JSON object, keys:
                               level, author, codes, takes, may, memory,
-                              instructions, time_us, effects, per_minute,
-                              per_instance, helper (docs/workflows.md);
+                              instructions, time_us, wait_us, effects,
+                              per_minute, per_instance, helper
+                              (docs/workflows.md);
                               "trusted" */
   int64_t checkpoint_bytes; /* SQLite: so long the log beside the file gets
                               before it is put into the file; at least 64 KB,
@@ -505,6 +520,12 @@ typedef struct pawl_config {
                        restored, and has its shards. Borrowed for the call;
                        with another store PAWL_INVALID; empty */
   size_t copy_size;
+  pawl_clock_fn passed; /* beside a `clock` that may be set, with its clock_ud:
+                           a count of microseconds that goes as that one does,
+                           and not with what it is set by. By it handlers wait,
+                           and are over their node's timeout;
+                           pawl_game_clock_passed for pawl_game_clock_now, else
+                           the clock itself */
 } pawl_config;
 #ifdef __cplusplus
 /* So that no compiler misses the other fields. */
@@ -1358,6 +1379,11 @@ typedef struct pawl_tick_stats {
  * what was done is stored. It fails as the store does: PAWL_BUSY and
  * PAWL_UNREACHABLE pass, and the same call may succeed.
  *
+ * With a budget, and where the config does not say busy_us, it waits no longer
+ * than what is left of it for others who hold a SQLite file. What it had no time
+ * for is left to the next one: PAWL_OK, with next_due_us 0 and wait_us as it
+ * was; PAWL_BUSY once that has gone on for 5 s from one to the next.
+ *
  *   while (running) {
  *     rc = pawl_tick(engine, 2000, &stats, &err); at most two milliseconds
  *     draw_frame();
@@ -1371,7 +1397,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tick(pawl_engine *engine,
  * (may be NULL; never freed): "done" when it has ended, "leased" while another
  * executor holds it, "later" when it is due at stats->next_due_us or its
  * handler waits here, "now" when there is more to do. PAWL_NOTFOUND,
- * PAWL_AMBIGUOUS; else as pawl_tick.
+ * PAWL_AMBIGUOUS; else as pawl_tick, save that it waits for a file that others
+ * hold as any call does.
  *
  *   do rc = pawl_tick_instance(engine, id, 0, NULL, &status, &err);
  *   while (rc == PAWL_OK && !strcmp(status, "now")); */
@@ -1406,7 +1433,7 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_busy(pawl_engine *engine, int *busy,
                                           pawl_error *err);
 
 /* Sleeps for `for_us`, until a wake-up from the store, pawl_interrupt, or until
- * a handler that waits can go on. The one call that waits; workers use it,
+ * a handler that waits can go on. The one call that sleeps; workers use it,
  * embedders need not. 0 or less: takes in what has come, and does not sleep. Being woken is
  * PAWL_OK; PAWL_UNREACHABLE when the store is gone.
  *
@@ -1431,13 +1458,24 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_fd(pawl_engine *engine, int *fd,
 /* Ends the call under way: a tick (which releases what was not begun), a wait,
  * a relay, a backup, a prune, a bulk (behind the instance that it is at); or, when none is, the next one, before it does
  * anything. What was done is stored, and nothing that is due is forgotten: such
- * a tick says that it is to be called again. In a state of the engine's own,
- * private or limited, the handler that runs is stopped, too, even where it
- * catches errors, unless the config says never_stop: it has failed with
- * "interrupted", and is tried again later, as if memory had been short. In the
- * host's own state it runs to its end. A definition that is loaded meanwhile, by
- * a call or by a tick, is not loaded to its end, also where its file catches
- * errors: such a call is PAWL_INTERRUPTED, and has changed nothing. Legal from another thread and from a
+ * a tick says that it is to be called again. The handler that runs is stopped,
+ * too, at any trust level, even where it catches errors, unless the config says
+ * never_stop: it has failed with "interrupted", and is tried again later, as if
+ * memory had been short. A definition that is loaded meanwhile, by a call or by
+ * a tick, into a state of the engine's own, is not loaded to its end, also where
+ * its file catches errors: such a call is PAWL_INTERRUPTED, and has changed
+ * nothing.
+ *
+ * What a trusted handler does where Lua counts no instructions comes to its end
+ * first: a C function (one string.find or gsub, however long, os.execute, a
+ * function of the program's) with what it calls on a thread of the program's, a
+ * finalizer (__gc), and closing the variables of a handler that waited. A limited
+ * or isolated workflow has no such functions, and finalizers neither. In the
+ * program's own state (`lua` of the config) a handler is stopped by a hook,
+ * which is on its thread, and on coroutines that it makes, while it runs, and is
+ * taken away then: not where that state has a hook already, nor within
+ * coroutines that were made elsewhere; and what is loaded there is loaded to its
+ * end. Legal from another thread and from a
  * signal handler. NULL is accepted. Cannot fail.
  *
  *   static void on_sigint(int sig) { pawl_interrupt(the_engine); } */

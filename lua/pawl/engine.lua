@@ -32,6 +32,12 @@ local function is_virtual(clock)
   return type(clock) == "table" and type(clock.us) == "number"
 end
 
+local game_clock = later "pawl.game_clock"
+
+local function passed_of(clock)
+  return type(clock) == "table" and game_clock().passed_of(clock) or nil
+end
+
 --- A noun's methods, which are asked of the noun: engine.tasks:find(...).
 local function noun_of(name, methods_of)
   local meta = { __name = "pawl." .. name }
@@ -117,7 +123,8 @@ local trust_shape = {
   takes = { args.names, wants = "a code or a list of them" },
   may = { args.object, wants = "a table with names" },
   memory = { "positive" }, instructions = { "positive" },
-  time = { "duration", "time_us" }, effects = { "integer" },
+  time = { "duration", "time_us" }, wait = { "duration", "wait_us" },
+  effects = { "integer" },
   per_minute = { args.object, wants = "a table with names" },
   per_instance = { args.object, wants = "a table with names" },
   helper = { "string" },
@@ -134,8 +141,8 @@ local TRUST = { trust, wants = '"trusted", "limited", "isolated", or a table' }
 
 local open_shape = {
   trust = TRUST,
-  clock = { "callable" }, log = { "callable" }, trace = { "callable" },
-  commit = { "callable" },
+  clock = { "callable" }, passed = { "callable" }, log = { "callable" },
+  trace = { "callable" }, commit = { "callable" },
   host = { host, wants = "a table of functions by their names" },
   group = { "string" }, tenant = { "string" }, prefixes = { "prefixes" },
   schema = { "string" },
@@ -172,6 +179,7 @@ function engine.open(url, options)
   config.private = config.state == "private"
   if config.busy_us == 0 then config.busy_us = -1 end -- never; C's 0 is unsaid
   config.create = config.create == false and -1 or 0
+  config.passed = config.passed or passed_of(config.clock)
   local opened, err = core.open(url, config)
   if not opened then return nil, err end
   if is_virtual(config.clock) then virtual[opened] = config.clock end

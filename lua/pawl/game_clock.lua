@@ -36,14 +36,23 @@ function GameClock:__tostring()
     self.speed)
 end
 
+--- How much time has passed by it, of which only differences mean anything:
+--- nothing of what it was set by. By that handlers wait.
+---@return number seconds
+function GameClock:passed()
+  return self.ran + (core.mono() - self.since) * self.speed
+end
+
 --- Sets it. What is due by a later time is due with the next tick, each thing
 --- once; set back, nothing is undone, and what was to come comes at its time.
+--- Handlers that wait have waited no longer for it.
 ---@param now number     seconds since 1970
 ---@param speed? number  0 pauses; as it was
 function GameClock:set(now, speed)
   check(1, now, 0, "set")
-  if speed ~= nil then self.speed = check(2, speed, 0, "set") end
-  self.at, self.since = now, core.mono()
+  if speed ~= nil then check(2, speed, 0, "set") end
+  self.ran = self:passed()
+  self.at, self.since, self.speed = now, core.mono(), speed or self.speed
 end
 
 ---@param now? number    seconds since 1970; 0
@@ -52,8 +61,16 @@ end
 function game_clock.new(now, speed)
   if now ~= nil then check(1, now, 0, "game_clock") end
   if speed ~= nil then check(2, speed, 0, "game_clock") end
-  return setmetatable({ at = now or 0, since = core.mono(),
+  return setmetatable({ at = now or 0, ran = 0, since = core.mono(),
     speed = speed or 1 }, GameClock)
+end
+
+--- For the option `passed` of pawl.open; nil: it is no such clock.
+---@param clock any
+---@return (fun(): number)?
+function game_clock.passed_of(clock)
+  if getmetatable(clock) ~= GameClock then return nil end
+  return function() return clock:passed() end
 end
 
 return game_clock

@@ -657,7 +657,7 @@ static void nobody_reads_between_the_members(void) {
   X(heartbeat_thread) X(concurrency) X(tenant) X(schema) X(retain)         \
   X(busy_us) X(flush_us) X(durability) X(never_stop) X(seed) X(trust)      \
   X(checkpoint_bytes) X(memory_bytes) X(wake) X(wake_ud) X(sync_thread) \
-  X(commit) X(commit_ud) X(copy) X(copy_size)
+  X(commit) X(commit_ud) X(copy) X(copy_size) X(passed)
   /* clang-format on */
   static const pawl_config whole = PAWL_CONFIG_INIT;
   pawl_config c;

@@ -68,6 +68,38 @@ static void game_time_stands_and_passes(void) {
   CHECK_INT(pawl_game_clock_now(NULL), 0);
 }
 
+/* What is not moved by being set. */
+static void game_time_that_has_passed(void) {
+  pawl_game_clock game = {0};
+  int64_t was, began;
+
+  CHECK_INT(pawl_game_clock_passed(&game), 0);
+  pawl_game_clock_set(&game, 5 * PAWL_SECOND, 0);
+  pawl_sleep_us(2000);
+  CHECK_INT(pawl_game_clock_passed(&game), 0);
+  began = pawl_clock_mono();
+  pawl_game_clock_set(&game, 900 * PAWL_SECOND, 10); /* ahead */
+  CHECK(pawl_game_clock_passed(&game) <=
+        (pawl_clock_mono() - began) * 10 + 1000);
+  pawl_sleep_us(2000);
+  pawl_game_clock_set(&game, PAWL_SECOND, 0); /* back, and a pause */
+  was = pawl_game_clock_passed(&game);
+  CHECK(was >= 20000);
+  CHECK(was <= (pawl_clock_mono() - began) * 10);
+  pawl_sleep_us(2000);
+  CHECK_INT(pawl_game_clock_passed(&game), was);
+  CHECK_INT(pawl_game_clock_passed(NULL), 0);
+  /* whatever lies where it is set first */
+  for (int garbage = 0; garbage < 256; garbage++) {
+    memset(&game, garbage, sizeof game);
+    pawl_game_clock_set(&game, 7, 0);
+    was = pawl_game_clock_passed(&game);
+    CHECK(was >= 0 && was < PAWL_TIME_MAX);
+    pawl_game_clock_set(&game, 70, 0);
+    CHECK_INT(pawl_game_clock_passed(&game), was);
+  }
+}
+
 static void durations_only_grow(void) {
   int64_t last = pawl_clock_mono(), begin;
   int i, back = 0;
@@ -196,6 +228,7 @@ static void days_follow_each_other(void) {
 int main(void) {
   a_clock_can_be_given();
   game_time_stands_and_passes();
+  game_time_that_has_passed();
   durations_only_grow();
   times_are_written();
   times_are_read();

@@ -4,6 +4,8 @@
  * anything, and none is undefined (valgrind and the sanitizers see that). */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 
+#include <lauxlib.h>
+#include <lualib.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -42,6 +44,7 @@ typedef struct world {
   int every, skipped;             /* of very many, so many are passed over */
   void (*begun)(struct world *w); /* called by in.loop's next handler */
   pthread_t thread;
+  lua_State *lua; /* the program's; NULL: the engine has its own */
 } world;
 
 static const char FLOW[] =
@@ -161,7 +164,7 @@ static void call_what_may_be(world *w) {
   pawl_counts counts;
   pawl_memory_use memory;
   pawl_cursor c = {0};
-  pawl_game_clock game;
+  pawl_game_clock game = {0};
   char *text = NULL, id[37], room[40];
   int64_t n;
   double d;
@@ -193,6 +196,7 @@ static void call_what_may_be(world *w) {
   CHECK_INT(pawl_time_us("2026-01-01", &n, NULL), PAWL_OK);
   pawl_game_clock_set(&game, 5, 0);
   CHECK_INT(pawl_game_clock_now(&game), 5);
+  CHECK_INT(pawl_game_clock_passed(&game), 0);
   CHECK(pawl_store_name("x", room, sizeof room) == room);
   /* another engine is another matter */
   if (w->times > 1) return;
@@ -290,6 +294,7 @@ static void opened_at(world *w, const char *url, int durability) {
   c.commit = on_commit;
   c.commit_ud = w;
   c.durability = durability;
+  c.lua = w->lua;
   c.alloc_ud = c.clock_ud = c.log_ud = c.trace_ud = c.wake_ud = w;
   if (!CHECK_INT(pawl_open(url, &c, &w->e, &err), PAWL_OK) ||
       !CHECK_INT(pawl_register(w->e, "f", lent, w, on_destroy, &err),
@@ -495,6 +500,102 @@ static void a_handler_that_loops_is_stopped(const char *trust) {
   }
 }
 
+/* What is the program's: its hook, and coroutines that handlers have left. */
+static int nhooked;
+
+static void on_line(lua_State *L, lua_Debug *ar) {
+  (void)L;
+  (void)ar;
+  nhooked++;
+}
+
+static void run_lua(lua_State *L, const char *text) {
+  if (!CHECK_INT(luaL_dostring(L, text), LUA_OK))
+    printf("  %s\n", lua_tostring(L, -1));
+  lua_settop(L, 0);
+}
+
+static const char LENT_LOOPS[] =
+    "local pawl = require 'pawl'\n"
+    "local w = pawl.workflow { code = 'in.loop', start = 'a' }\n"
+    "local function loop() while true do end end\n"
+    "local ways = {\n"
+    "  loop,\n"
+    "  function() while true do pcall(loop) end end,\n"
+    "  function() while true do coroutine.wrap(function()\n"
+    "    while true do pcall(error) end end)() end end,\n"
+    "  function() return xpcall(loop, loop) end,\n"
+    "  function() left = coroutine.wrap(function() while true do\n"
+    "    for i = 1, 1e6 do end coroutine.yield(1) end end) left() loop() "
+    "end,\n"
+    "}\n"
+    "w:step('a', { next = 'z', run = function(ctx)\n"
+    "  hooked = debug.gethook() ~= nil ctx.host.f(1)\n"
+    "  if ctx.attempt == 1 then ways[ctx.input.way]() end end })\n"
+    "w:finish('z')\n"
+    "return w\n";
+
+/* Its state is as it was: without a hook, also of what a handler has left. */
+static void check_unhooked(lua_State *L) {
+  CHECK(lua_gethook(L) == NULL);
+  run_lua(L,
+          "assert(debug.gethook() == nil)\n"
+          "if left then for i = 1, 3 do assert(left() == 1) end end\n"
+          "for i = 1, 1e6 do end");
+}
+
+static void a_handler_in_the_programs_state_is_stopped(void) {
+  for (int way = 1; way <= 5; way++) {
+    world w = {.lua = luaL_newstate()};
+    pawl_error err = {0};
+    char input[40], id[37], *text = NULL;
+    const char *status = "";
+    luaL_openlibs(w.lua);
+    opened(&w);
+    CHECK_INT(pawl_load_text(w.e, "l", LENT_LOOPS, NULL, &err), PAWL_OK);
+    snprintf(input, sizeof input, "{\"way\":%d}", way);
+    CHECK_INT(pawl_start(w.e, "in.loop", input, NULL, id, NULL, &err),
+              PAWL_OK);
+    tick_interrupted(&w, way % 2 ? by_signal : by_thread);
+    CHECK_INT(pawl_history(w.e, id, NULL, &text, &err), PAWL_OK);
+    if (!CHECK(strstr(text, "\"code\":\"interrupted\"") != NULL))
+      printf("  way %d: %s\n", way, text);
+    pawl_free(w.e, text);
+    check_unhooked(w.lua);
+    for (int i = 0; i < 5; i++) {
+      w.clock.us += 100 * 1000000;
+      CHECK_INT(pawl_tick(w.e, 1000000, NULL, &err), PAWL_OK);
+    }
+    CHECK_INT(pawl_status(w.e, id, &status, &err), PAWL_OK);
+    CHECK_TEXT(status, "completed");
+    check_unhooked(w.lua);
+    pawl_free(NULL, w.spare);
+    CHECK_INT(pawl_close(w.e), PAWL_OK);
+    run_lua(w.lua, "if left then assert(left() == 1) end");
+    lua_close(w.lua);
+  }
+}
+
+/* A hook of the program's stays, as it is, whatever a handler does. */
+static void the_programs_own_hook_stays(void) {
+  world w = {.lua = luaL_newstate()};
+  pawl_error err = {0};
+  const char *status = "";
+  luaL_openlibs(w.lua);
+  lua_sethook(w.lua, on_line, LUA_MASKLINE, 0);
+  opened(&w);
+  nhooked = 0;
+  CHECK_INT(pawl_tick(w.e, 1000000, NULL, &err), PAWL_OK);
+  CHECK_INT(pawl_status(w.e, w.id, &status, &err), PAWL_OK);
+  CHECK_TEXT(status, "waiting");
+  CHECK(nhooked > 0); /* handlers' lines, too */
+  CHECK(lua_gethook(w.lua) == on_line);
+  CHECK_INT(lua_gethookmask(w.lua), LUA_MASKLINE);
+  pawl_free(NULL, w.spare);
+  CHECK_INT(pawl_close(w.e), PAWL_OK);
+  lua_close(w.lua);
+}
+
 /* It was for what ran before, or runs next; what is loaded meanwhile is, also
  * a limited one, which is under a limit then as well. */
 static void a_load_is_not_interrupted(void) {
@@ -638,6 +739,8 @@ int main(void) {
   }
   a_handler_that_loops_is_stopped(NULL);
   a_handler_that_loops_is_stopped(LIMITED);
+  a_handler_in_the_programs_state_is_stopped();
+  the_programs_own_hook_stays();
   a_load_is_not_interrupted();
   a_load_that_loops_is_stopped(NULL);
   a_load_that_loops_is_stopped(LIMITED);

@@ -117,7 +117,7 @@ kit.describe("game time", function(backend)
       ran = ran + 1
       ctx.await(function() return go end)
       ctx.vars.done = true
-    end, { timeout = "30d" })))
+    end, { timeout = 60 })))
     local id = assert(engine:start "t.one")
     assert(engine:tick())
     for _, at in ipairs { T0 + 3600 * 24, T0 - 3600 * 24, T0 } do
@@ -132,6 +132,117 @@ kit.describe("game time", function(backend)
     assert(engine:tick())
     assert.completed(engine, id)
     assert.equal(1, ran)
+  end)
+
+  --- Ticks until nothing goes on any more.
+  local function ticks(engine)
+    for _ = 1, 5 do assert(engine:tick()) end
+  end
+
+  it("that jumps ends the time of no handler that waits", function()
+    local answers = false
+    local engine, clock = opened { host = { slow = function(_, call)
+      if call.gone then return end
+      if not answers then return nil, "wait" end
+      return 7
+    end } }
+    assert(engine:load(kit.one(function(ctx)
+      ctx.vars.got = ctx.host.slow(1)
+    end, { timeout = 28000, retry = { max = 1 } })))
+    assert(engine:load(kit.one(function(ctx)
+      ctx.vars.slept = ctx.await(10)
+    end, { code = "t.sleep", timeout = 28000, retry = { max = 1 } })))
+    local id = assert(engine:start "t.one")
+    local sleeper = assert(engine:start "t.sleep")
+    ticks(engine)
+    for _, jump in ipairs { 8 * 3600, -24 * 3600, 3600 } do
+      clock:set(clock:now() + jump)
+      ticks(engine)
+      assert.equal(2, assert(engine:tick()).waiting)
+    end
+    clock:set(clock:now(), 6000)
+    system.sleep(0.002)
+    clock:set(clock:now(), 0)
+    ticks(engine)
+    assert.completed(engine, sleeper)
+    answers = true
+    ticks(engine)
+    assert.completed(engine, id)
+    assert.equal(7, assert(engine:get(id)).output.got)
+  end)
+
+  it("that passes ends the time of a handler that waits", function()
+    local engine, clock = opened()
+    assert(engine:load(kit.one(function(ctx)
+      ctx.await(function() return false end)
+    end, { timeout = 60, retry = { max = 1 } })))
+    local id = assert(engine:start "t.one")
+    ticks(engine)
+    clock:set(T0 - 86400, 60000)
+    system.sleep(0.002)
+    clock:set(clock:now(), 0)
+    ticks(engine)
+    assert.failed(engine, id, "timeout")
+  end)
+
+  it("that jumps ends what has passed its deadline", function()
+    local engine, clock = opened()
+    assert(engine:load(kit.one(function(ctx)
+      ctx.await(function() return false end)
+    end, { timeout = "1d", retry = { max = 1 } })))
+    local id = assert(engine:start("t.one", nil, { deadline = 600 }))
+    ticks(engine)
+    clock:set(T0 + 599)
+    ticks(engine)
+    assert.equal(1, assert(engine:tick()).waiting)
+    clock:set(T0 + 600)
+    ticks(engine)
+    assert.failed(engine, id, "deadline")
+  end)
+
+  it("that jumps wakes nobody before his time has passed", function()
+    local engine, clock = opened()
+    assert(engine:load(kit.one(function(ctx) ctx.await(10) end,
+      { timeout = 60 })))
+    assert(engine:start "t.one")
+    for _, at in ipairs { T0, T0 + 3600, T0 - 3600 } do
+      clock:set(at)
+      assert(engine:tick())
+      -- it is looked at more often, as others may have come to cancel it
+      local due = assert(engine:next_due())
+      assert.is_true(due > at and due <= at + 10, due)
+      assert.equal(1, assert(engine:tick()).waiting)
+    end
+  end)
+
+  it("is a program's own clock, with what passes beside it", function()
+    local at, passed = T0, 0
+    local engine = backend.fresh { clock = function() return at end,
+      passed = function() return passed end }
+    assert(engine:load(kit.one(function(ctx)
+      ctx.await(function() return false end)
+    end, { timeout = 60, retry = { max = 1 } })))
+    local id = assert(engine:start "t.one")
+    ticks(engine)
+    at = at + 3600
+    ticks(engine)
+    assert.equal(1, assert(engine:tick()).waiting)
+    at, passed = at - 7200, 60
+    ticks(engine)
+    assert.failed(engine, id, "timeout")
+  end)
+
+  it("is by a clock that tells nothing else all that passes", function()
+    local at = T0
+    local engine = backend.fresh { clock = function() return at end }
+    assert(engine:load(kit.one(function(ctx)
+      ctx.await(function() return false end)
+    end, { timeout = 60, retry = { max = 1 } })))
+    local id = assert(engine:start "t.one")
+    ticks(engine)
+    at = at + 60
+    ticks(engine)
+    assert.failed(engine, id, "timeout")
   end)
 
   it("that jumps takes nothing from what a tick has left to the next",

@@ -131,6 +131,72 @@ kit.describe("an engine that never waits for others", function(backend)
     assert.completed(engine, id)
   end)
 
+  --- As of an engine that was told nothing.
+  it("waits within a tick's budget, and goes on with the next", function()
+    local engine, clock, url = backend.fresh()
+    local runs = 0
+    assert(engine:load(kit.one(function() runs = runs + 1 end)))
+    local id = assert(engine:start "t.one")
+    held(url, clock, function()
+      for _, budget in ipairs { 0.002, 0.02, 0.2 } do
+        local before = engine:count().waited
+        local took, stats = timed(function()
+          return assert(engine:tick(budget))
+        end)
+        local waited = engine:count().waited - before
+        assert.is_true(waited > budget / 4 and waited < budget + 0.05, waited)
+        assert.is_true(took < budget + 0.5, took) -- others use the machine
+        assert.equal(0, stats.steps)
+        assert.near(waited, stats.spent.wait, 0.001)
+        assert.equal(0, stats.next_due)
+      end
+      assert.equal(0, runs)
+    end)
+    assert(engine:tick(1))
+    assert.equal(1, runs)
+    assert.completed(engine, id)
+  end)
+
+  it("waits so for what ran already, and stores that once", function()
+    local engine, clock, url = backend.fresh()
+    local runs, store = 0, nil
+    assert(engine:load(kit.one(function()
+      runs = runs + 1
+      store = store or kit.store(url, clock)
+      if runs == 1 then assert(store:begin "batch") end -- behind the claim
+    end)))
+    local id = assert(engine:start "t.one")
+    for _ = 1, 3 do
+      local took = timed(function() return assert(engine:tick(0.05)) end)
+      assert.is_true(took < 0.5, took)
+    end
+    store:rollback()
+    assert(engine:tick(1))
+    assert.equal(1, runs)
+    assert.equal("step a", kit.trail(engine, id))
+    assert.completed(engine, id)
+  end)
+
+  it("is told after as long as another call waits, tick by tick", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    held(url, clock, function()
+      local began = system.monotime()
+      local stats, err
+      repeat
+        stats, err = engine:tick(0.25)
+      until not stats or system.monotime() - began > 20
+      local took = system.monotime() - began
+      assert.is_nil(stats)
+      assert.equal("busy", err.code)
+      assert.is_true(took >= 5, took)
+      assert.equal("busy", select(2, engine:tick(0.002)).code)
+    end)
+    assert(engine:tick(1))
+    assert.completed(engine, id)
+  end)
+
   --- The lock comes and goes: what was waited for one is gone for the next.
   it("has waited in vain once it waited so long for several", function()
     local engine, clock, url = backend.fresh { busy = 0.2 }

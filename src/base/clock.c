@@ -34,20 +34,34 @@ int64_t pawl_clock_mono(void) {
   return read_clock(CLOCK_MONOTONIC);
 }
 
+/* By it, since it was set. */
+static int64_t game_us(const pawl_game_clock *c) {
+  if (!(c->speed > 0)) return 0;
+  /* doubles: of a clock that was never set the sum may be anything */
+  const double us =
+      ((double)pawl_clock_mono() - (double)c->since_us) * c->speed;
+  if (!(us > 0)) return 0;
+  /* what no int64_t holds is far beyond the last time that there is */
+  return us >= (double)PAWL_TIME_MAX ? PAWL_TIME_MAX : (int64_t)us;
+}
+
 int64_t pawl_game_clock_now(void *clock) {
   const pawl_game_clock *c = clock;
+  return c ? pawl_time_after(c->now_us, game_us(c)) : 0;
+}
 
-  if (!c) return 0;
-  if (!(c->speed > 0)) return c->now_us;
-  const double passed = (double)(pawl_clock_mono() - c->since_us) * c->speed;
-  /* what no int64_t holds is far beyond the last time that there is */
-  if (passed >= (double)PAWL_TIME_MAX) return PAWL_TIME_MAX;
-  return pawl_time_after(c->now_us, (int64_t)passed);
+int64_t pawl_game_clock_passed(void *clock) {
+  const pawl_game_clock *c = clock;
+  return c ? pawl_time_after(c->passed_us, game_us(c)) : 0;
 }
 
 void pawl_game_clock_set(pawl_game_clock *clock, int64_t now_us,
                          double speed) {
   if (!clock) return;
+  const int64_t passed_us = pawl_game_clock_passed(clock);
+  /* of one that is set for the first time: whatever lay there */
+  clock->passed_us =
+      passed_us > 0 && passed_us < PAWL_TIME_MAX ? passed_us : 0;
   clock->now_us = pawl_time_after(now_us, 0);
   clock->since_us = pawl_clock_mono();
   clock->speed = speed > 0 ? speed : 0;

@@ -24,8 +24,8 @@ typedef struct pawl_bind_box {
   /* Two threads, because a callback may call another (a log line asks for
    * the time): the keeper never runs, so its slots stay where they are. */
   lua_State *keeper, *runner;
-  int64_t last_us; /* what the clock said last */
-  int inside;      /* calls into the core under way */
+  int64_t last_us, last_passed_us; /* what the clock said last */
+  int inside;                      /* calls into the core under way */
 } pawl_bind_box;
 
 /* Runs a call into the core with the box marked as being inside. Lua may have

@@ -16,7 +16,14 @@
 
 /* What lies on the keeper's stack: C closures over the callables given, nil
  * where none was, and the thread that runs them. */
-enum { CLOCK_SLOT = 1, LOG_SLOT, TRACE_SLOT, COMMIT_SLOT, RUNNER_SLOT };
+enum {
+  CLOCK_SLOT = 1,
+  PASSED_SLOT,
+  LOG_SLOT,
+  TRACE_SLOT,
+  COMMIT_SLOT,
+  RUNNER_SLOT
+};
 
 /* ---- callbacks ---- */
 
@@ -49,6 +56,13 @@ static int64_t clock_callback(void *ud) {
   int64_t us = 0;
   if (call_back(box, CLOCK_SLOT, &us)) box->last_us = us;
   return box->last_us;
+}
+
+static int64_t passed_callback(void *ud) {
+  pawl_bind_box *box = ud;
+  int64_t us = 0;
+  if (call_back(box, PASSED_SLOT, &us)) box->last_passed_us = us;
+  return box->last_passed_us;
 }
 
 typedef struct log_call {
@@ -337,6 +351,8 @@ static pawl_bind_box *new_box(lua_State *L, int at, pawl_config *config) {
   lua_setiuservalue(L, -2, 1);
   if (keep_callback(L, keeper, at, "clock", clock_protected))
     config->clock = clock_callback;
+  if (keep_callback(L, keeper, at, "passed", clock_protected))
+    config->passed = passed_callback;
   if (keep_callback(L, keeper, at, "log", log_protected))
     config->log = log_callback;
   if (keep_callback(L, keeper, at, "trace", trace_protected))

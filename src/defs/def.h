@@ -285,6 +285,8 @@ typedef struct pawl_def {
   const char *grants; /* what it may, as JSON */
   int takes;          /* its code, if that is another's */
   int64_t handler_us; /* that one of them may take */
+  int64_t wait_us;    /* and with all that it waits */
+  int may_wait;       /* it was granted what handlers wait by */
   /* memory */
   const pawl_alloc *alloc;
   struct pawl_def_arena *arena;

@@ -51,6 +51,7 @@ typedef enum pawl_bound {
 /* What a definition of limited trust may use and do. */
 typedef struct pawl_limits {
   int64_t instructions, time_us; /* of one handler, and of a load */
+  int64_t wait_us;               /* of a handler, with all that it waits */
   size_t memory;                 /* bytes of its Lua state */
   int effects; /* events, notes, starts, attributes, log lines */
   int64_t per_minute[PAWL_NQUOTAS], per_instance[PAWL_NBOUNDS];

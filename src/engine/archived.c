@@ -38,6 +38,7 @@ static pawl_code open_beside(pawl_engine *e, pawl_engine **out,
   c.alloc = e->config.alloc;
   c.alloc_ud = e->config.alloc_ud;
   c.clock = e->config.clock;
+  c.passed = e->config.passed;
   c.clock_ud = e->config.clock_ud;
   c.max_bytes = e->config.max_bytes;
   return pawl_engine_open(":memory:", &c, out, err);

@@ -74,6 +74,12 @@ static void defaults(pawl_config *c) {
   if (c->memory_bytes < 0) c->memory_bytes = 0;
 }
 
+/* By which clock handlers wait; NULL: by one that only goes up. */
+static pawl_clock_fn passed_of(const pawl_config *c) {
+  if (!c->clock || c->passed) return c->clock ? c->passed : NULL;
+  return c->clock == pawl_game_clock_now ? pawl_game_clock_passed : c->clock;
+}
+
 /* Not those on which it depends who runs what, and when others may. */
 static pawl_code check_config(const pawl_config *c, pawl_error *err) {
   if (c->lease_us > PAWL_MAX_LEASE_US)
@@ -207,7 +213,8 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->log.fn = e->config.log;
   e->log.ud = e->config.log_ud;
   e->clock.fn = e->config.clock;
-  e->clock.ud = e->config.clock_ud;
+  e->passed.fn = passed_of(&e->config);
+  e->clock.ud = e->passed.ud = e->config.clock_ud;
   e->group.alloc = e->prefixes.alloc = &e->alloc;
   e->tenant.alloc = e->schema.alloc = e->retain.alloc = &e->alloc;
   e->store_name.alloc = &e->alloc;
@@ -428,14 +435,11 @@ pawl_code pawl_engine_save(pawl_engine *e, pawl_error *err) {
 }
 
 /* Rounds first, then the house. */
-pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
-                           pawl_tick_stats *stats, pawl_error *err) {
-  pawl_tick_stats own;
+static pawl_code tick(pawl_engine *e, int64_t budget_us,
+                      pawl_tick_stats *stats, pawl_error *err) {
   pawl_error second;
   pawl_code rc = PAWL_OK, flushed;
 
-  assert(e->inside); /* pawl_engine_enter's */
-  if (!stats) stats = &own;
   TRY(pawl_rounds_begin(e, budget_us, stats, err));
   TRY(pawl_room_begin(e, err));
   if (!may_group(e)) TRY(pawl_store_settle(e->store, err));
@@ -454,6 +458,41 @@ out:
   if (rc == PAWL_OK) rc = flushed;
   pawl_budget_tell(e, stats);
   return rc;
+}
+
+/* By when it is not to wait for others who hold the file; 0: as any call, where
+ * the program has said for how long, or the tick has no end. */
+static int64_t waits_until(const pawl_engine *e, int64_t budget_us) {
+  const int64_t mono = pawl_clock_mono();
+
+  if (e->config.busy_us || budget_us <= 0 || budget_us >= PAWL_NEVER - mono)
+    return 0;
+  return mono + budget_us;
+}
+
+/* What a tick has not done is the next one's, so this is no failure before the
+ * file was held, from tick to tick, for as long as another call waits. */
+static int may_go_on_later(pawl_engine *e) {
+  const int64_t mono = pawl_clock_mono();
+
+  if (!e->held_off_mono_us) e->held_off_mono_us = mono;
+  return mono - e->held_off_mono_us < PAWL_BUSY_US;
+}
+
+pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
+                           pawl_tick_stats *stats, pawl_error *err) {
+  pawl_tick_stats own;
+  const int64_t until = waits_until(e, budget_us);
+
+  assert(e->inside); /* pawl_engine_enter's */
+  if (!stats) stats = &own;
+  pawl_store_until(e->store, until);
+  pawl_code rc = tick(e, budget_us, stats, err);
+  pawl_store_until(e->store, 0);
+  if (rc != PAWL_BUSY) e->held_off_mono_us = 0;
+  if (rc != PAWL_BUSY || !until || !may_go_on_later(e)) return rc;
+  if (err) memset(err, 0, sizeof *err);
+  return PAWL_OK;
 }
 
 /* One that was not held, and is on no agenda, has ended or never was. */
@@ -503,7 +542,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   const pawl_held *h;
   pawl_code rc = PAWL_OK;
   int got = 0, fresh = e->fresh_ready, suspect = e->suspect_ready;
-  int suspended = 0;
+  int suspended = 0, held_up = e->held_up;
 
   if (!stats) stats = &own;
   TRY(pawl_rounds_begin(e, budget_us, stats, err));
@@ -526,7 +565,8 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
     e->next_due_us = pawl_engine_now(e) + PAWL_SECOND;
   }
   if (status) *status = text;
-  e->fresh_ready = e->suspect_ready = 0; /* the others are not meant here */
+  /* the others are not meant here */
+  e->fresh_ready = e->suspect_ready = e->held_up = 0;
 out:
   rc = pawl_rounds_end(e, rc, err);
   e->interrupted = 0;
@@ -535,6 +575,7 @@ out:
   e->quiet = 0; /* what is due next was this one's */
   e->fresh_ready = fresh;
   e->suspect_ready = suspect;
+  e->held_up = held_up;
   return rc;
 }
 

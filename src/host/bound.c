@@ -1,8 +1,11 @@
 /* Lua that does not end. A file's top level may loop for ever, and whoever
  * loads many files would never come to the next: it is stopped after so many
- * instructions, or when the engine is interrupted. So is a handler. In a
- * private state alone: a host's own may have a hook of its own. What is done
- * in C, a sleep or a long search, is not counted. */
+ * instructions, or when the engine is interrupted. So is a handler. What is
+ * done in C, a sleep or a long search, is not counted.
+ *
+ * In a host's own state handlers alone are stopped, while one of them runs and
+ * where the host has no hook of its own: it is put on the handler's thread, and
+ * taken away when that comes back. */
 #include <inttypes.h>
 
 #include "host_internal.h"
@@ -38,6 +41,7 @@ static pawl_code why_stop(const pawl_host *host, lua_State *L) {
   if (!host->running || !host->run) return PAWL_OK;
   if (host->run->is_stopped) return host->run->is_stopped;
   if (host->interrupted && *host->interrupted) return PAWL_INTERRUPTED;
+  if (!host->is_private) return PAWL_OK; /* its memory is the host's */
   if (!host->ration || !pawl_ration_is_short(host->ration)) return PAWL_OK;
   lua_gc(L, LUA_GCCOLLECT);
   if (!pawl_ration_is_short(host->ration)) return PAWL_OK;
@@ -62,27 +66,86 @@ void pawl_bound_look_soon(const pawl_host *host) {
     lua_sethook(L, on_ask, LUA_MASKCOUNT, 1);
 }
 
-/* Threads that a handler makes inherit it. Whoever catches what it raises is
- * stopped with its next instruction, until the handler has ended. It raises
+/* Threads that a handler makes inherit the hook. Whoever catches what it raises
+ * is stopped with its next instruction, until the handler has ended. It raises
  * Lua's own words for want of memory, as these alone call no message handler:
  * that of an xpcall would run here, where no hook stops it. What is told of it
  * is run.c's. */
-static void on_ask(lua_State *L, lua_Debug *ar) {
-  const pawl_host *host = host_of(L);
+static void stop(const pawl_host *host, lua_State *L, lua_Hook hook,
+                 pawl_code why) {
   pawl_run *run = host->run;
-  const pawl_code why = why_stop(host, L);
-  (void)ar;
-  if (why == PAWL_OK) {
-    if (lua_gethookcount(L) == 1) ask_now_and_then(host, L);
-    return;
-  }
-  lua_sethook(L, on_ask, LUA_MASKCOUNT, 1);
-  lua_sethook(run->co, on_ask, LUA_MASKCOUNT, 1);
+  lua_sethook(L, hook, LUA_MASKCOUNT, 1);
+  lua_sethook(run->co, hook, LUA_MASKCOUNT, 1);
   if (!run->is_stopped)
     pawl_host_where(L, 0, run->stopped_at, sizeof run->stopped_at);
   run->is_stopped = why;
   lua_pushliteral(L, "not enough memory");
   lua_error(L);
+}
+
+static void on_ask(lua_State *L, lua_Debug *ar) {
+  const pawl_host *host = host_of(L);
+  const pawl_code why = why_stop(host, L);
+  (void)ar;
+  if (why != PAWL_OK)
+    stop(host, L, on_ask, why);
+  else if (lua_gethookcount(L) == 1)
+    ask_now_and_then(host, L);
+}
+
+/* ---- handlers in a host's own state ---- */
+
+/* By its address: whose handler runs in this state; false: nobody's. Several
+ * engines may have one state, and each handler of theirs call another one. */
+static const char lent_key = 0;
+
+static pawl_host *lent_to(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &lent_key);
+  pawl_host *host = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return host;
+}
+
+/* The key is there already: this needs no memory. */
+static void lend_to(lua_State *L, pawl_host *host) {
+  if (host)
+    lua_pushlightuserdata(L, host);
+  else
+    lua_pushboolean(L, 0);
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &lent_key);
+}
+
+static void on_lent(lua_State *L, lua_Debug *ar) {
+  const pawl_host *host = lent_to(L);
+  const pawl_code why = host ? why_stop(host, L) : PAWL_OK;
+  (void)ar;
+  if (why != PAWL_OK)
+    stop(host, L, on_lent, why);
+  else if (!host) /* a coroutine that outlived its handler */
+    lua_sethook(L, NULL, 0, 0);
+  else if (lua_gethookcount(L) == 1)
+    lua_sethook(L, on_lent, LUA_MASKCOUNT, ASK_EVERY);
+}
+
+void pawl_bound_open_lent(lua_State *L) {
+  if (!lent_to(L)) lend_to(L, NULL);
+}
+
+void pawl_bound_enter(pawl_run *run) {
+  pawl_host *host = run->host;
+  run->is_lent = !host->is_private && host->interrupted &&
+                 lua_checkstack(host->L, 1) && !lua_gethook(run->co);
+  if (!run->is_lent) return;
+  run->lent_before = lent_to(host->L);
+  lend_to(host->L, host);
+  lua_sethook(run->co, on_lent, LUA_MASKCOUNT, ASK_EVERY);
+}
+
+void pawl_bound_leave(pawl_run *run) {
+  if (!run->is_lent) return;
+  lend_to(run->host->L, run->lent_before);
+  if (run->co && lua_gethook(run->co) == on_lent)
+    lua_sethook(run->co, NULL, 0, 0);
 }
 
 /* ---- files ---- */

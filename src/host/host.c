@@ -97,9 +97,10 @@ static int set_up(lua_State *L) {
     preload(L);
     pawl_host_push_path(L);
     pawl_host_set_anchor(host, L, PAWL_ANCHOR_PATH);
-  } else if (!has_core(L, LUA_LOADED_TABLE) &&
-             !has_core(L, LUA_PRELOAD_TABLE)) {
-    preload(L);
+  } else {
+    pawl_bound_open_lent(L);
+    if (!has_core(L, LUA_LOADED_TABLE) && !has_core(L, LUA_PRELOAD_TABLE))
+      preload(L);
   }
   pawl_ctx_open(host, L);
   return 0;

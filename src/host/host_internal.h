@@ -76,6 +76,9 @@ struct pawl_run {
   pawl_code is_stopped;  /* INTERRUPTED: as the engine is; NOMEM: as memory is
                            short; and where */
   char stopped_at[128];
+  int is_lent; /* of one in a host's own state, while it runs: it may be stopped
+                  there; and whose handler has called it */
+  pawl_host *lent_before;
   int asking;       /* the function lent that is asked, or waited for, from
                             1 on; 0: none */
   pawl_buf *asked;  /* what it is asked: on the thread's stack */
@@ -282,6 +285,11 @@ void pawl_host_return_lent(pawl_host *host);
 #define PAWL_LOAD_MAX INT64_C(300000000) /* instructions; some seconds */
 /* Once for each private state. Raises errors of memory. */
 void pawl_bound_open(pawl_host *host, lua_State *L);
+/* The same of a host's own, for each engine that has it. */
+void pawl_bound_open_lent(lua_State *L);
+/* Around a handler's running in a host's own state. */
+void pawl_bound_enter(pawl_run *run);
+void pawl_bound_leave(pawl_run *run);
 /* Around the loading of a file, in whatever state. Behind it: `rc`, or why it
  * was stopped, which `err` then says. */
 void pawl_bound_begin(pawl_host *host);

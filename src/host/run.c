@@ -388,6 +388,7 @@ static void resume(pawl_run *run, int nargs, const pawl_share *share) {
     pawl_meter_begin(host->meter, run->co, share);
     host->meter->interrupted = host->interrupted;
   }
+  pawl_bound_enter(run);
   status = lua_resume(run->co, host->L, nargs, &n);
   if (host->meter && host->meter->met) run->waits = 0; /* H9 */
   if (status == LUA_YIELD && run->waits) {
@@ -406,6 +407,7 @@ static void resume(pawl_run *run, int nargs, const pawl_share *share) {
     run->co = NULL; /* its key keeps it until there is another */
   }
 out:
+  pawl_bound_leave(run);
   assert(host->running == 1 && !host->serving); /* H6 */
   if (host->meter) {
     pawl_catch_limit(host, &run->caught);

@@ -6,7 +6,7 @@
 
 pawl_code pawl_check_timeout(const pawl_decision *d, const pawl_token *t,
                              const pawl_node *node, pawl_error *err) {
-  const int64_t took = pawl_decision_now(d) - d->began_us;
+  const int64_t took = d->passed_us;
   const int64_t limit_us = pawl_token_timeout(t, node);
 
   if (took <= limit_us) return PAWL_OK;

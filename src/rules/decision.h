@@ -83,7 +83,7 @@ struct pawl_world {
   const char *(*name)(void *ud, pawl_str text);
   /* Runs a handler. PAWL_OK with *waits set: a step's or an undo's waits, and
    * nothing has come of it yet; d->naloft and d->may_wait say so. Sets
-   * d->began_us and, once it has ended, d->took_us. */
+   * d->began_us and, once it has ended, d->took_us and d->passed_us. */
   pawl_code (*ask)(void *ud, pawl_decision *d, const pawl_question *q,
                    int *waits, pawl_error *err);
   /* So many more of what a limited definition may do in a minute: the plan is
@@ -202,6 +202,8 @@ struct pawl_decision {
   int32_t running_token; /* its token */
   int64_t began_us;      /* for its record */
   int64_t took_us;       /* that passed until it ended, also while it waited */
+  int64_t passed_us;     /* the same as it counts for its timeout: not what the
+                            clock was set by */
   int64_t lines; /* that it wrote to the log, of a limited definition */
   pawl_str base; /* the variables that it had, where they may be others by now;
                     at NULL: as they are */

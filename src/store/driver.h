@@ -146,14 +146,15 @@ typedef struct pawl_driver_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
   const pawl_clock *clock;
-  pawl_counts *counts; /* where what is done is counted */
-  int pooler;          /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
-  const char *schema;  /* of a database that has schemas; NULL: pawl */
-  int64_t busy_us;     /* how long it waits for who holds a file; 0: never */
-  int has_calls;       /* ... in all of a call (pawl_store_call) */
-  int64_t call_us;     /* how long it has, in this one */
-  int relaxed;         /* commits return before they are on disk */
-  int sync_thread;     /* SQLite: a helper thread may take them there */
+  pawl_counts *counts;   /* where what is done is counted */
+  int pooler;            /* PAWL_POOLER_...; UNKNOWN is found out by `open` */
+  const char *schema;    /* of a database that has schemas; NULL: pawl */
+  int64_t busy_us;       /* how long it waits for who holds a file; 0: never */
+  int has_calls;         /* ... in all of a call (pawl_store_call) */
+  int64_t call_us;       /* how long it has, in this one */
+  int64_t until_mono_us; /* and not beyond that; 0: it has no end */
+  int relaxed;           /* commits return before they are on disk */
+  int sync_thread;       /* SQLite: a helper thread may take them there */
   int64_t checkpoint_bytes; /* SQLite: so long the log gets before it is put
                               into the file; 0: as the driver likes */
   int groups;          /* and a BATCH or SOON may begin a group; it changes */

@@ -155,20 +155,32 @@ static void sleep_for(pawl_sqconn *c, int64_t us) {
 }
 
 /* For how long it still waits: a call waits busy_us in all, however many units
- * it has. */
+ * it has, and not beyond its end. */
 static int64_t patience(const pawl_sqconn *c) {
   const pawl_driver_options *o = c->options;
-  const int64_t left = o->busy_us - (o->has_calls ? o->call_us : 0);
+  int64_t left = o->busy_us - (o->has_calls ? o->call_us : 0);
 
+  if (left > 0 && o->until_mono_us) {
+    const int64_t time = o->until_mono_us - pawl_clock_mono();
+    if (time < left) left = time;
+  }
   return left > 0 ? left : 0;
+}
+
+/* It asks again later, rather than wait. */
+static int is_hasty(const pawl_sqconn *c) {
+  return !c->options->busy_us || c->options->until_mono_us;
 }
 
 /* 0.2 to 1 ms, growing to about 5: SQLite's own busy_timeout sleeps longer
  * with every try, so that whoever came late wins and one process starves. */
 static void sleep_a_little(pawl_sqconn *c, int tries) {
+  const int64_t until = c->options->until_mono_us;
   int64_t us = 200 + roll(c) % 800;
   us += us * tries / 16;
-  sleep_for(c, us < 5000 ? us : 5000);
+  if (us > 5000) us = 5000;
+  if (until && until - pawl_clock_mono() < us) us = until - pawl_clock_mono();
+  sleep_for(c, us);
 }
 
 /* Sets or drops the mark that says we wait: a read lock on a byte of the file
@@ -199,11 +211,11 @@ static int is_waited_for(const pawl_sqconn *c) {
 /* Lets somebody else in who waits; who never waits himself has no time for
  * that. */
 static void give_way(pawl_sqconn *c) {
-  if (c->options->busy_us && is_waited_for(c)) sleep_for(c, 1000);
+  if (!is_hasty(c) && is_waited_for(c)) sleep_for(c, 1000);
 }
 
-/* Who never waits asks again later: until he has been let in he is one for whom
- * others make room. */
+/* Who asks again later: until he has been let in he is one for whom others make
+ * room. */
 static int on_busy(void *ud, int tries) {
   pawl_sqconn *c = ud;
   if (c->no_waiting) return 0;
@@ -659,7 +671,7 @@ static pawl_code steer(pawl_sqconn *c, int which, pawl_error *err) {
     rc = pawl_sqconn_fail(c, c->name, err);
   }
   sqlite3_reset(c->steering[which]);
-  if (rc != PAWL_BUSY || c->options->busy_us) set_waiting(c, 0);
+  if (rc != PAWL_BUSY || !is_hasty(c)) set_waiting(c, 0);
   return rc;
 }
 

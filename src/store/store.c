@@ -10,8 +10,6 @@
 #include "migrate.h"
 #include "pending.h"
 
-#define BUSY_US (5 * PAWL_SECOND)
-
 /* What a store is doing. FAILED: only rollback and close are legal. */
 typedef enum phase { IDLE, IN_UNIT, FAILED } phase;
 
@@ -128,7 +126,7 @@ static pawl_store *new_store(const pawl_store_options *o) {
                             .pooler = o->pooler,
                             .busy_us = o->busy_us < 0   ? 0
                                        : o->busy_us > 0 ? o->busy_us
-                                                        : BUSY_US,
+                                                        : PAWL_BUSY_US,
                             .relaxed = o->relaxed,
                             .sync_thread = o->sync_thread,
                             .checkpoint_bytes = o->checkpoint_bytes,
@@ -657,10 +655,15 @@ void pawl_store_call(pawl_store *store) {
   store->options.call_us = 0;
 }
 
+void pawl_store_until(pawl_store *store, int64_t mono_us) {
+  store->options.until_mono_us = mono_us;
+}
+
 int pawl_store_is_patient(const pawl_store *store) {
-  return store->options.busy_us > 0 &&
-         (!store->options.has_calls ||
-          store->options.call_us < store->options.busy_us);
+  const pawl_driver_options *o = &store->options;
+
+  return o->busy_us > 0 && (!o->has_calls || o->call_us < o->busy_us) &&
+         (!o->until_mono_us || pawl_clock_mono() < o->until_mono_us);
 }
 
 int pawl_store_may_repeat(pawl_code rc, int *tries) {

@@ -35,6 +35,8 @@ typedef struct pawl_store_gate {
   void *ud;
 } pawl_store_gate;
 
+#define PAWL_BUSY_US (5 * PAWL_SECOND) /* that a call waits for others */
+
 typedef struct pawl_store_options {
   const pawl_alloc *alloc;
   const pawl_log *log;
@@ -145,6 +147,8 @@ int64_t pawl_store_now(const pawl_store *store);
 /* A call begins, or a round of one that has many: all that it waits for others
  * who hold a SQLite file is one busy_us together. Without it each unit may. */
 void pawl_store_call(pawl_store *store);
+/* Nor does it wait beyond that, by pawl_clock_mono; 0: it has no end. */
+void pawl_store_until(pawl_store *store, int64_t mono_us);
 /* Would it wait any more? */
 int pawl_store_is_patient(const pawl_store *store);
 /* Holds one transaction open, for as long as its user likes: until it is

@@ -141,8 +141,9 @@ local function show_grants(flow)
   if not g then return end
   line("may", may_of(flow))
   line("codes", table.concat(g.codes, ", "))
-  line("handlers", ("%d instructions, %g s, %d bytes, %d effects"):format(
-    g.instructions, g.time_us / 1e6, g.memory, g.effects))
+  line("handlers", ("%d instructions, %g s, %d bytes, %d effects, "
+    .. "%g s with waiting"):format(g.instructions, g.time_us / 1e6, g.memory,
+    g.effects, g.wait_us / 1e6))
   line("minute", counts(g.per_minute))
   line("instance", counts(g.per_instance))
 end

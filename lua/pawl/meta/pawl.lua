@@ -67,8 +67,14 @@ local GameClock = {}
 ---@return number seconds  since 1970
 function GameClock:now() end
 
+--- How much time has passed by it, of which only differences mean anything:
+--- nothing of what it was set by. By that handlers wait.
+---@return number seconds
+function GameClock:passed() end
+
 --- Sets it. What is due by a later time is due with the next tick, each thing
 --- once; set back, nothing is undone, and what was to come comes at its time.
+--- Handlers that wait have waited no longer for it.
 ---@param now number     seconds since 1970
 ---@param speed? number  0 pauses; as it was
 function GameClock:set(now, speed) end
@@ -157,6 +163,10 @@ function pawl.doctor(url, options) end
 
 ---@class pawl.OpenOptions
 ---@field clock? fun(): number      seconds since 1970; tests and games
+---@field passed? fun(): number     beside a clock that may be set: seconds that
+---                                 go as it does, and not with what it is set
+---                                 by; by them handlers wait. Of
+---                                 pawl.game_clock its own, else the clock
 ---@field log? fun(level: string, message: string, fields: table)  takes what
 ---                        handlers log
 ---@field trace? fun(t: pawl.Trace)  handlers begin and end
@@ -176,7 +186,8 @@ function pawl.doctor(url, options) end
 ---                                 the states of its own; beyond that calls are
 ---                                 "nomem", and ticks take fewer at once
 ---@field batch? integer            instances claimed at once; 128
----@field concurrency? integer      handlers that may wait at once; 100
+---@field concurrency? integer      handlers that may wait at once, three quarters
+---                                 of them of workflows of limited trust; 100
 ---@field recoveries? integer       takeovers before suspending; 5
 ---@field retain? number|string|pawl.RetainOptions  how long what has ended is
 ---                                 kept, where its workflow does not say; then
@@ -186,7 +197,8 @@ function pawl.doctor(url, options) end
 ---                                 with engine:save; "every"
 ---@field flush? number|string      1 s
 ---@field busy? number|string       how long it waits for others who hold a
----                                 SQLite file; 0: never; 5 s
+---                                 SQLite file; 0: never; 5 s, and a tick that
+---                                 has a budget within that
 ---@field shards? integer           of a store made by this open; 1
 ---@field pooler? boolean           behind a pooler in transaction mode;
 ---                                 nil: found out when connecting
@@ -221,6 +233,7 @@ function pawl.doctor(url, options) end
 ---@field memory? integer           bytes of its Lua state; 16 MB
 ---@field instructions? integer     of a handler, and of a load; 5 million
 ---@field time? number|string       the same; 0.1 s
+---@field wait? number|string       of a handler, with all that it waits; 60 s
 ---@field effects? integer          events, notes, starts, attributes and log
 ---                                 lines of one handler; 1000
 ---@field per_minute? { starts?: integer, timers?: integer, events?: integer, emits?: integer, signals?: integer, logs?: integer }

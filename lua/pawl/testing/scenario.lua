@@ -263,7 +263,8 @@ scenario.OPENS = {}
 for name in ("seed host log trace group prefixes lease heartbeat tenant "
   .. "max_bytes checkpoint_bytes memory_bytes batch concurrency recoveries "
   .. "retain durability flush busy shards pooler schema heartbeat_thread "
-  .. "sync_thread create stored_code unknown state trust clock commit copy")
+  .. "sync_thread create stored_code unknown state trust clock passed commit "
+  .. "copy")
   :gmatch "[%w_]+" do
   table.insert(scenario.OPENS, name)
 end
@@ -272,7 +273,8 @@ end
 -- clock and commit are the tool's.
 local ENGINES <const> = { load = { function(value) return value end } }
 for _, name in ipairs(scenario.OPENS) do ENGINES[name] = ENGINES.load end
-ENGINES.clock, ENGINES.commit, ENGINES.copy = nil, nil, nil
+ENGINES.clock, ENGINES.passed = nil, nil
+ENGINES.commit, ENGINES.copy = nil, nil
 
 --- What is for the tool, by its shape, and what is for its engines, in
 --- `engine`.

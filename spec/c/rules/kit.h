@@ -167,6 +167,7 @@ static inline pawl_code kit_ask(void *ud, pawl_decision *d,
   kit *k = ud;
   d->began_us = k->now;
   d->took_us = 1;
+  d->passed_us = k->slow_us;
   pawl_buf_addf(&k->asked, "%s.%s, ", q->node->name,
                 pawl_handler_name(q->handler));
   k->now += k->slow_us;

@@ -1,5 +1,6 @@
 -- A handler that waits: it keeps its place, and is ended where it stands.
 local kit = require "spec.engine.kit"
+local tmp = require "spec.support.tmp"
 
 kit.describe("a handler that waits", function(backend)
   local function waiting(state)
@@ -53,5 +54,139 @@ kit.describe("a handler that waits", function(backend)
     assert.equal(0, stats.waiting)
     assert.same({ began = 1, closed = 1 }, state)
     assert.equal("cancelled", kit.status(engine, id))
+  end)
+end)
+
+--- A mod whose handlers wait for what never comes, beside what is trusted.
+kit.describe("places to wait, beside scripts of others,", function(backend)
+  local MOD <const> = [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "mod.x", start = "a" }
+flow:step("a", { next = "z", timeout = "365d", retry = { max = 1 },
+  run = function(ctx) %s end })
+flow:finish "z"
+return flow]]
+  local HANGS <const> = "ctx.await(function() return false end)"
+
+  --- With so many of the mod's instances, each of which has had its chance.
+  local function beset(n, options, body, trust)
+    trust = trust or {}
+    trust.level = trust.level or "limited"
+    trust.may = { await = true, host = "*" }
+    options.host = { never = function(_, call)
+      if not call.gone then return nil, "wait" end
+    end }
+    local engine, clock = backend.fresh(options)
+    assert(engine:load(tmp.file("mod.lua", MOD:format(body or HANGS)),
+      { trust = trust }))
+    local items = {}
+    for i = 1, n do items[i] = {} end
+    local started = assert(engine:start_many("mod.x", items))
+    for _ = 1, 5 do assert(engine:tick(0.02)) end
+    return engine, clock, started[1]
+  end
+
+  --- What is trusted runs within a few ticks.
+  local function assert_served(engine, ticks)
+    local id = assert(engine:start "t.one")
+    for _ = 1, ticks or 3 do assert(engine:tick(0.02)) end
+    assert.completed(engine, id)
+  end
+
+  for what, body in pairs { ["ctx.await"] = HANGS,
+                            ["the program"] = "ctx.host.never(1)" } do
+    it("are left to what is trusted: " .. what, function()
+      local engine = beset(40, { concurrency = 16 }, body)
+      assert.equal(12, assert(engine:tick(0.02)).waiting)
+      assert(engine:load(kit.one()))
+      assert_served(engine)
+      -- nothing is asked again and again for what has no place
+      local before = assert(engine:tick(0.02))
+      assert.is_true(before.next_due and before.next_due > 0)
+      local claimed = 0
+      for _ = 1, 10 do
+        claimed = claimed + assert(engine:tick(0.02)).claimed
+      end
+      assert.equal(0, claimed)
+    end)
+  end
+
+  it("are left to what is isolated neither", function()
+    local engine = beset(20, { concurrency = 8 }, nil, { level = "isolated" })
+    assert.equal(6, assert(engine:tick(0.02)).waiting)
+    assert(engine:load(kit.one()))
+    assert_served(engine)
+  end)
+
+  it("are left where there are few", function()
+    for n, most in pairs { [2] = 1, [3] = 2, [4] = 3 } do
+      local engine = beset(8, { concurrency = n })
+      assert.equal(most, assert(engine:tick(0.02)).waiting)
+      assert(engine:load(kit.one()))
+      assert_served(engine)
+    end
+  end)
+
+  it("are all for what is trusted", function()
+    local engine = backend.fresh { concurrency = 8 }
+    assert(engine:load(kit.one(function(ctx)
+      ctx.await(function() return false end)
+    end)))
+    assert(engine:start_many("t.one", { {}, {}, {}, {}, {}, {}, {}, {} }))
+    for _ = 1, 3 do assert(engine:tick(0.02)) end
+    assert.equal(8, assert(engine:tick(0.02)).waiting)
+  end)
+
+  it("take no others of a mod's, which cannot wait", function()
+    local engine, clock = beset(20, { concurrency = 8 })
+    assert(engine:load(tmp.file("plain.lua", (MOD:gsub("mod.x", "mod.plain"))
+      :format "ctx.vars.n = 1"), { trust = "limited" }))
+    local id = assert(engine:start "mod.plain")
+    for _ = 1, 3 do assert(engine:tick(0.02)) end
+    assert.completed(engine, id)
+    assert.equal(6, assert(engine:tick(0.02)).waiting)
+    clock:advance(1)
+  end)
+
+  it("come free as long as trust lets a handler wait, for the next",
+    function()
+      local engine, clock, first = beset(40, { concurrency = 16 }, nil,
+        { wait = 5 })
+      clock:advance(4)
+      assert(engine:tick(0.02))
+      assert.equal("running", kit.status(engine, first))
+      for _ = 1, 5 do -- 12 at a time
+        clock:advance(5)
+        for _ = 1, 4 do assert(engine:tick(0.05)) end
+      end
+      assert.failed(engine, first, "timeout")
+      local err = assert(engine:get(first)).error
+      assert.matches("as its trust lets it", err.message)
+      assert.matches("trust", err.hint)
+      assert.equal(40, #assert(engine:list { status = "failed" }))
+      assert(engine:load(kit.one()))
+      assert_served(engine)
+    end)
+
+  it("come free after a minute where nothing is said", function()
+    local engine, clock, first = beset(1, {})
+    clock:advance(59)
+    assert(engine:tick(0.02))
+    assert.equal(1, assert(engine:tick(0.02)).waiting)
+    clock:advance(1)
+    for _ = 1, 3 do assert(engine:tick(0.02)) end
+    assert.failed(engine, first, "timeout")
+  end)
+
+  it("come free sooner where the node says so", function()
+    local engine, clock = backend.fresh { trust = { may = { await = true } } }
+    assert(engine:load(tmp.file("mod.lua", (MOD:gsub('"365d"', "5"))
+      :format(HANGS))))
+    local id = assert(engine:start "mod.x")
+    assert(engine:tick(0.02))
+    clock:advance(5)
+    for _ = 1, 3 do assert(engine:tick(0.02)) end
+    assert.failed(engine, id, "timeout")
+    assert.matches("node's timeout", assert(engine:get(id)).error.message)
   end)
 end)

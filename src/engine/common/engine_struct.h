@@ -38,6 +38,7 @@ typedef struct pawl_offer {
   int served;
   int64_t refused;       /* the revision that cannot run here */
   int64_t until_mono_us; /* look again after that */
+  int has_share;         /* its handlers have a share of the places to wait */
   int missed;            /* it was said that nobody knows it */
 } pawl_offer;
 
@@ -157,9 +158,9 @@ struct pawl_engine {
   int64_t refused;    /* the ration's, when it was tidied up last */
   int64_t refusals;   /* requests for memory that were refused */
   pawl_log log;
-  pawl_clock clock;
-  int64_t clock_offset_us; /* store time minus host time */
-  uint64_t random;         /* time.c */
+  pawl_clock clock, passed; /* the time; and for how long handlers wait */
+  int64_t clock_offset_us;  /* store time minus host time */
+  uint64_t random;          /* time.c */
   pawl_buf group, prefixes, schema, retain;
   pawl_trust trust; /* of what it loads, and the most of what is stored */
   pawl_buf tenant;  /* whose it is; empty: nobody's, all is seen */
@@ -179,7 +180,9 @@ struct pawl_engine {
   volatile int interrupted;
   int inside; /* calls of pawl.h under way */
   int64_t pid;
-  pawl_tick_stats *stats; /* of the tick under way */
+  pawl_tick_stats *stats;   /* of the tick under way */
+  int64_t held_off_mono_us; /* since when ticks do nothing, as others hold the
+                               file; 0: they do */
   int64_t
       relook_mono_us; /* after a wake-up: there may have been more; 0: no */
   /* ---- common: batches under way, see pipeline.h; waking ---- */
@@ -231,6 +234,7 @@ struct pawl_engine {
   pawl_offer *offers;
   int noffers, offers_cap;
   int fresh_ready, suspect_ready;
+  int held_up; /* ready, and of little trust, whose share of places is in use */
   int64_t next_due_us;
   int64_t looks;         /* made so far */
   int64_t look_mono_us;  /* when offers and timers are looked at again */
@@ -287,6 +291,7 @@ struct pawl_engine {
   struct pawl_flight *flights; /* room for all that may wait */
   int nflight_slots;           /* of them, the first, were in use */
   int nflights;                /* that wait */
+  int nlimited;                /* of them, those of limited definitions */
   int nwaiting;                /* slots that have any of them */
   int next_asked;              /* where the next round of asking begins */
   int ask_all;                 /* predicates too, once in each tick */

@@ -17,7 +17,7 @@ typedef struct given_trust {
   uint64_t given;
   int level;
   pawl_str author, codes, takes, may, per_minute, per_instance, helper;
-  int64_t memory, instructions, effects, time_us;
+  int64_t memory, instructions, effects, time_us, wait_us;
 } given_trust;
 
 enum {
@@ -51,6 +51,8 @@ static const pawl_option trust_rows[] = {
      .low = 0, .high = 1000000},
     {"time_us", PAWL_OPTION_INT, .at = offsetof(given_trust, time_us),
      .low = LEAST_US, .high = 3600 * PAWL_SECOND},
+    {"wait_us", PAWL_OPTION_INT, .at = offsetof(given_trust, wait_us),
+     .low = LEAST_US, .high = PAWL_MAX_DURATION_US},
     {"helper", PAWL_OPTION_TEXT, .at = offsetof(given_trust, helper), .low = 1,
      .high = 4000, .raw = 1}};
 static const pawl_options trust_options = {.what = "trust",
@@ -145,6 +147,7 @@ static void set_defaults(given_trust *g) {
   g->instructions = 5 * 1000 * 1000;
   g->effects = 1000;
   g->time_us = PAWL_SECOND / 10;
+  g->wait_us = 60 * PAWL_SECOND;
 }
 
 static pawl_code read_quotas(pawl_str json, given_quotas *q, pawl_error *err) {
@@ -206,6 +209,7 @@ static void write_grants(pawl_trust *t) {
   pawl_member_int(&o, "memory", (int64_t)l->memory);
   pawl_member_int(&o, "instructions", l->instructions);
   pawl_member_int(&o, "time_us", l->time_us);
+  pawl_member_int(&o, "wait_us", l->wait_us);
   pawl_member_int(&o, "effects", l->effects);
   tell_counts(&o, l);
   pawl_object_end(&o);
@@ -229,6 +233,7 @@ static pawl_code take(pawl_trust *t, const given_trust *g, pawl_error *err) {
   t->level = (pawl_trust_level)g->level;
   t->limits = (pawl_limits){.instructions = g->instructions,
                             .time_us = g->time_us,
+                            .wait_us = g->wait_us,
                             .memory = (size_t)g->memory,
                             .effects = (int)g->effects, /* as checked */
                             .db = may.db,
@@ -392,6 +397,8 @@ pawl_code pawl_trust_apply(const pawl_trust *t, pawl_def *def,
   memcpy(def->per_instance, t->limits.per_instance, sizeof def->per_instance);
   def->is_limited = 1;
   def->handler_us = t->limits.time_us;
+  def->wait_us = t->limits.wait_us;
+  def->may_wait = t->limits.await || t->limits.host[0];
   def->takes = pawl_names_match(t->takes.at, def->code);
   MUST(pawl_def_copy(def, pawl_buf_str(&t->author), &def->author, err));
   return pawl_def_copy(def, pawl_buf_str(&t->grants), &def->grants, err);

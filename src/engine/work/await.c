@@ -8,7 +8,7 @@
  *
  * Everybody is asked between rounds, without blocking; between ticks their
  * descriptors are polled together with the store's. Time is counted by a clock
- * that only goes up, or by the virtual one. */
+ * that only goes up, or by what passes by the virtual one. */
 #include "await.h"
 
 #include <assert.h>
@@ -123,9 +123,12 @@ static int must_stop(pawl_engine *e, const pawl_flight *f, int64_t now,
     return 1;
   }
   if (now >= f->until_us) {
-    pawl_fail_hint(why, PAWL_TIMEOUT,
-                   "give the node a longer one: timeout = \"1h\"",
-                   "the handler has passed its node's timeout");
+    pawl_fail_hint(
+        why, PAWL_TIMEOUT,
+        f->is_cut ? "who runs it may allow more, by its `trust`: wait"
+                  : "give the node a longer one: timeout = \"1h\"",
+        f->is_cut ? "the handler has waited for as long as its trust lets it"
+                  : "the handler has passed its node's timeout");
     return 1;
   }
   if (pawl_engine_now(e) < deadline_of(f)) return 0;

@@ -9,7 +9,8 @@
  *
  * Layer    engine/work: flight.c above host, await.c above claim.
  * Keeps    N4 and N5 of slots.h.
- * Time     by a clock that only goes up, save under a virtual one. */
+ * Time     by a clock that only goes up, save under a virtual one: there as
+ *          much as passes by that, whatever it is set to (config.passed). */
 #ifndef PAWL_ENGINE_WORK_AWAIT_H
 #define PAWL_ENGINE_WORK_AWAIT_H
 
@@ -19,10 +20,17 @@
 
 /* ---- flight.c: beginning and ending ---- */
 
-/* Time for waiting: only goes up, save under a virtual clock. */
+/* Time for waiting. */
 int64_t pawl_await_now(const pawl_engine *e);
 /* Is there a place for one more that waits, of this slot? */
 int pawl_await_has_place(const pawl_engine *e, const pawl_held *h);
+/* Are its handlers among those that have a share of the places together: of
+ * limited definitions, as far as they may wait at all? */
+int pawl_await_has_share(const pawl_def *def);
+/* Is that share in use, and this slot's definition one of them? */
+int pawl_await_is_held_up(const pawl_engine *e, const pawl_held *h);
+/* Is so much of it free that others of them are to be claimed? */
+int pawl_await_lets_limited(const pawl_engine *e);
 /* The slot's handler at hand waits for what its run says, from now on. */
 void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run);
 /* It waits no more, and is at hand; its run is the caller's. */

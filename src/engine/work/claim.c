@@ -105,6 +105,7 @@ static pawl_code look(pawl_engine *e, on_due how, pawl_error *err) {
 
   e->quiet = 0;
   e->fresh_ready = e->suspect_ready = e->empty_shards = 0;
+  e->held_up = 0;
   e->look_mono_us = 0;
   e->next_due_us = PAWL_NEVER;
   /* taken before: what comes while it is looked is not seen */
@@ -347,7 +348,7 @@ static void put_claim(pawl_engine *e, const claim *c, int64_t now) {
   else if (c->id)
     PAWL_PUT(a, agenda_claim_one, CLAIM_MEMBERS(e, c, now), .id = c->id);
   for (int i = 0; !c->id && i < e->noffers; i++) {
-    if (!e->offers[i].served) continue;
+    if (!pawl_offer_is_open(e, &e->offers[i])) continue;
     if (c->stmt == PAWL_STMT_agenda_claim)
       PAWL_PUT(a, agenda_claim, CLAIM_MEMBERS(e, c, now), OFFER_MEMBERS(e, i),
                .max = c->want);

@@ -9,19 +9,46 @@
 #define ASK_EVERY_US (50 * 1000) /* a predicate, at the latest */
 
 int64_t pawl_await_now(const pawl_engine *e) {
-  return pawl_clock_is_virtual(&e->clock) ? pawl_clock_now(&e->clock)
-                                          : pawl_clock_mono();
+  return pawl_clock_is_virtual(&e->passed) ? pawl_clock_now(&e->passed)
+                                           : pawl_clock_mono();
 }
 
 static int64_t after_us(int64_t now, int64_t us) {
   return us < 0 || us > PAWL_NEVER - now ? PAWL_NEVER : now + us;
 }
 
-/* Of one instance no more than leave a quarter of the places to others. */
-int pawl_await_has_place(const pawl_engine *e, const pawl_held *h) {
-  const int most = e->config.concurrency - e->config.concurrency / 4;
+/* ---- places ---- */
 
-  return e->nflights < e->config.concurrency && h->d.naloft < most;
+/* Of one instance no more than leave a quarter of the places to others. */
+static int most_of_one(const pawl_engine *e) {
+  return e->config.concurrency - e->config.concurrency / 4;
+}
+
+/* Of definitions that are not trusted, all of them together, likewise; and one
+ * place at least where there are two. */
+static int most_limited(const pawl_engine *e) {
+  const int n = e->config.concurrency;
+  return n > 1 && n < 4 ? n - 1 : most_of_one(e);
+}
+
+int pawl_await_has_share(const pawl_def *def) {
+  return def && def->is_limited && def->may_wait;
+}
+
+int pawl_await_is_held_up(const pawl_engine *e, const pawl_held *h) {
+  return pawl_await_has_share(h->d.def) && e->nlimited >= most_limited(e);
+}
+
+int pawl_await_has_place(const pawl_engine *e, const pawl_held *h) {
+  return e->nflights < e->config.concurrency && h->d.naloft < most_of_one(e) &&
+         !pawl_await_is_held_up(e, h);
+}
+
+/* An eighth of their share is free: what is claimed for one place and finds
+ * none is given back again, so they come together. */
+int pawl_await_lets_limited(const pawl_engine *e) {
+  const int most = most_limited(e);
+  return (most - e->nlimited) * 8 >= most;
 }
 
 /* The first that is free: those in use stay together at the front. */
@@ -45,6 +72,8 @@ void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run) {
   f->run = run;
   f->events = 0; /* what was found is told */
   f->lines = h->d.lines;
+  f->is_limited = pawl_await_has_share(h->d.def);
+  e->nlimited += f->is_limited;
   if (!is_predicate || !f->waits_us) f->waits_us = now;
   f->wake_us = after_us(now, is_predicate ? ASK_EVERY_US : a->timeout_us);
   f->next = h->flights;
@@ -66,7 +95,9 @@ pawl_run *pawl_await_take(pawl_engine *e, pawl_flight *f) {
   f->owner = NULL;
   h->d.naloft--;
   e->nflights--;
+  e->nlimited -= f->is_limited;
   e->nwaiting -= !h->d.naloft;
+  assert(e->nlimited >= 0 && e->nlimited <= e->nflights);
   assert(h->d.naloft >= 0 && e->nwaiting >= 0 && e->nwaiting <= e->nflights);
   while (e->nflight_slots && !e->flights[e->nflight_slots - 1].owner)
     e->nflight_slots--;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "../versions/versions.h"
+#include "await.h"
 
 #define OFFER_TTL_US PAWL_SECOND /* a refused one is asked again */
 
@@ -30,6 +31,19 @@ static pawl_code add_offer(pawl_engine *e, pawl_str code, int64_t version,
   e->noffers++;
   *out = r;
   return PAWL_OK;
+}
+
+int pawl_offer_is_open(pawl_engine *e, const pawl_offer *r) {
+  if (!r->served) return 0;
+  if (!r->has_share || pawl_await_lets_limited(e)) return 1;
+  e->held_up = 1;
+  return 0;
+}
+
+void pawl_offers_let_in(pawl_engine *e) {
+  if (!e->held_up || !pawl_await_lets_limited(e)) return;
+  e->held_up = 0;
+  e->fresh_ready = 1;
 }
 
 void pawl_offers_forget(pawl_engine *e) {
@@ -73,6 +87,7 @@ static pawl_code decide_offer(pawl_engine *e, pawl_offer *r, pawl_error *err) {
                                        r->refused, &def, &foreign, err);
   if (rc == PAWL_INTERRUPTED) r->until_mono_us = 0; /* with the next look */
   if (rc != PAWL_OK) return rc;
+  r->has_share = pawl_await_has_share(def);
   if (def)
     r->served = 1;
   else if (!foreign && e->config.unknown_fail)
@@ -90,8 +105,11 @@ static pawl_code take_offer(pawl_engine *e, const pawl_agenda_offers_row *row,
   if (!r->until_mono_us ||
       (!r->served && pawl_clock_mono() >= r->until_mono_us))
     MUST(decide_offer(e, r, err));
-  if (r->served && row->suspect) e->suspect_ready = 1;
-  if (r->served && !row->suspect) e->fresh_ready = 1;
+  if (!pawl_offer_is_open(e, r)) return PAWL_OK;
+  if (row->suspect)
+    e->suspect_ready = 1;
+  else
+    e->fresh_ready = 1;
   return PAWL_OK;
 }
 

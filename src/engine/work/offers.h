@@ -11,6 +11,11 @@
  * or e->suspect_ready. */
 pawl_code pawl_offers_take(pawl_engine *e, const pawl_rows *rows,
                            pawl_error *err);
+/* Is it ours, and to be claimed now? What is of little trust is not, while
+ * others of that wait in the places that they have: it is held up. */
+int pawl_offer_is_open(pawl_engine *e, const pawl_offer *r);
+/* What was held up is ready again once there are places. */
+void pawl_offers_let_in(pawl_engine *e);
 /* The definition of a slot that was just loaded, its letters included. One
  * that cannot run here is marked, to be given back. */
 pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,

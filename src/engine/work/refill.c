@@ -4,8 +4,10 @@
 #include "../common/pipeline.h"
 #include "../common/time.h"
 #include "aside.h"
+#include "await.h"
 #include "budget.h"
 #include "claim.h"
+#include "offers.h"
 #include "turns.h"
 
 int pawl_refill_has_room(const pawl_engine *e) {
@@ -13,8 +15,10 @@ int pawl_refill_has_room(const pawl_engine *e) {
 }
 
 /* Of a short tick those count that have not run yet: what has just come goes
- * before what goes round. */
+ * before what goes round. Those do not that others of little trust keep from
+ * the places that are left. */
 static int counts(const pawl_engine *e, const pawl_held *h) {
+  if (h->queued_mono_us && pawl_await_is_held_up(e, h)) return 0;
   return h->state == PAWL_SLOT_READY && !h->flights &&
          (!e->budget.is_short || !h->d.rounds);
 }
@@ -168,6 +172,7 @@ pawl_code pawl_refill(pawl_engine *e, pawl_error *err) {
   const int64_t began = pawl_clock_mono();
 
   if (e->interrupted || !pawl_refill_has_room(e)) return PAWL_OK;
+  pawl_offers_let_in(e);
   const int want = wants_more(e);
   const pawl_spent was = pawl_budget_spend(e, PAWL_SPENT_CLAIM);
   const pawl_code rc =

@@ -17,6 +17,7 @@
 #include "deliver.h"
 #include "executors.h"
 #include "load.h"
+#include "offers.h"
 #include "refill.h"
 #include "run.h"
 #include "transactional.h"
@@ -307,6 +308,7 @@ pawl_code pawl_rounds_begin(pawl_engine *e, int64_t budget_us,
 int64_t pawl_rounds_next(pawl_engine *e) {
   int64_t next = pawl_await_next(e);
   if (pawl_assign_next(e) < next) next = pawl_assign_next(e);
+  pawl_offers_let_in(e);
   /* N3: before the others, after those that are held */
   int ready = pawl_alone_is_next(e) ? e->nheld == e->nwaiting : e->fresh_ready;
 

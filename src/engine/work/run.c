@@ -63,6 +63,15 @@ static void trace(void *ud, const pawl_decision *d, const char *node,
 
 /* ---- handlers ---- */
 
+/* How long it may take with all that it waits: as its node says, and as its
+ * trust lets it. */
+static int64_t limit_of(const pawl_held *h, const pawl_question *q) {
+  const int64_t us = pawl_token_timeout(q->token, q->node);
+  const pawl_def *def = h->d.def;
+
+  return def->is_limited && def->wait_us < us ? def->wait_us : us;
+}
+
 /* One that may wait; when it does, the slot keeps it. */
 static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
                        const pawl_call *c, int *waits, pawl_error *err) {
@@ -78,13 +87,16 @@ static pawl_code begin(pawl_engine *e, pawl_held *h, const pawl_question *q,
   f->visit = q->token->visit;
   f->attempt = q->token->attempt;
   f->began_us = h->d.began_us = pawl_engine_now(e);
-  const int64_t limit_us = pawl_token_timeout(q->token, q->node);
+  f->since_us = await_now;
+  const int64_t limit_us = limit_of(h, q);
+  f->is_cut = limit_us < pawl_token_timeout(q->token, q->node);
   f->until_us =
       await_now < PAWL_NEVER - limit_us ? await_now + limit_us : PAWL_NEVER;
   pawl_code rc = pawl_host_begin(e->host, c, &e->result, &run, err);
   f->began_mono_us = began;
   f->waits_us = 0;
   f->busy_us = h->d.took_us = pawl_clock_mono() - began;
+  h->d.passed_us = pawl_await_now(e) - await_now;
   *waits = run != NULL;
   if (run) pawl_await_begin(e, h, run);
   return rc;
@@ -152,7 +164,7 @@ static pawl_code ask(void *ud, pawl_decision *d, const pawl_question *q,
   h->was_due_us = 0;
   h->d.lines = 0;
   /* for no longer than it may take: who hangs loses his leases */
-  pawl_heartbeat_begin(e->heartbeat, pawl_token_timeout(q->token, q->node));
+  pawl_heartbeat_begin(e->heartbeat, limit_of(h, q));
   if (pawl_handler_is_pure(q->handler))
     rc = pawl_host_run(e->host, &c, &e->result, err);
   else
@@ -254,6 +266,7 @@ static void returned(pawl_engine *e, pawl_held *h, int has_base, pawl_code rc,
   prepare(e, h);
   h->d.began_us = h->flight.began_us;
   h->d.took_us = pawl_clock_mono() - h->flight.began_mono_us;
+  h->d.passed_us = pawl_await_now(e) - h->flight.since_us;
   pawl_decide_returned(&h->d, h->flight.handler, h->flight.token, base, rc,
                        err);
   note_plan(e, h);

@@ -71,11 +71,14 @@ typedef struct pawl_flight {
                             again and again, since it asked first */
   int64_t busy_us;       /* spent in Lua */
   int64_t began_mono_us; /* for who is told how long it took */
-  int64_t until_us;      /* its node's timeout, by pawl_await_now */
+  int64_t since_us;      /* when it began, by pawl_await_now */
+  int64_t until_us;      /* its node's timeout, by the same */
   int64_t wake_us;       /* when what it waits for has passed, or is asked for
                            again */
   int64_t lines;         /* pawl_decision's, while it waits */
   int events;            /* of its descriptor, as found; -1: it is none */
+  int is_limited;        /* its definition was, when it began to wait */
+  int is_cut;            /* and its timeout is what its trust lets it have */
   /* It may be told both, in either order, and each once. */
   int told;    /* that its instance is cancelled, or has failed */
   int overdue; /* that its time is up */
