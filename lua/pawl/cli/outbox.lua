@@ -128,8 +128,9 @@ return {
   max = math.huge,
   summary = "what workflows have emitted and nobody has published yet",
   about = "Lists what handlers have given to ctx.emit and nobody has "
-    .. "published yet, what is due first before. A row is stored in the same transaction "
-    .. "as the step that emitted it; `pawl relay` publishes it. It waits, is "
+    .. "published yet, in the order in which it is due. A row is stored in "
+    .. "the same transaction as the step that emitted it; `pawl relay` "
+    .. "publishes it. It waits, is "
     .. "leased by a relay, stands behind another of its instance, or is dead: "
     .. "nobody accepted it, and it was set aside.\n\n"
     .. "retry has what is dead tried again, as if it were new; drop says that "
