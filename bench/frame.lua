@@ -13,7 +13,14 @@ local system = require "system_calls"
 local frame = {}
 
 local FRAME, BUDGET, DUE = 1 / 60, 0.002, 4
-local KINDS = { "every", "grouped", "save" }
+local ROUNDS = 20 -- of the old ones: so often each has its turn
+
+--- By name: how an engine is opened.
+frame.kinds = {
+  every = { durability = "every" }, grouped = { durability = "grouped" },
+  threaded = { durability = "grouped", sync_thread = true },
+  save = { durability = "save" },
+}
 
 --- Each wakes when its time has come, takes a step, and sleeps as long again.
 local function quest()
@@ -106,14 +113,37 @@ local function draw(engine, game, size)
   return out
 end
 
-local function measure(url, kind, size)
+--- An engine in which so many sleep, and its game.
+local function opened(url, options, live)
   local game = { now = 1800000000.0 }
-  local engine <close> = assert(pawl.open(url, { durability = kind, busy = 0,
-    clock = function() return game.now end, state = "host" }))
+  local all = { busy = 0, clock = function() return game.now end,
+    state = "host" }
+  for name, value in pairs(options) do all[name] = value end
+  local engine = assert(pawl.open(url, all))
   assert(engine:load(quest()))
-  fill(engine, size.live, game.now)
+  fill(engine, live, game.now)
   assert(engine:save())
   game.now = game.now + 1
+  return engine, game
+end
+
+--- What a step writes where each instance has ROUNDS turns and sixty frames are
+--- saved together. Of fewer, and not paced, as bytes do not go by the clock.
+local function old(url, size)
+  local live = size.live // 10
+  local engine <close>, game = opened(url, { durability = "save" }, live)
+  local before, steps = stores.written(), 0
+  for i = 1, live / DUE * ROUNDS do
+    game.now = game.now + FRAME
+    steps = steps + assert(engine:tick(BUDGET)).steps
+    if i % 60 == 0 then assert(engine:save()) end
+  end
+  assert(engine:save())
+  return (stores.written() - before) / math.max(steps, 1)
+end
+
+local function measure(url, options, size)
+  local engine <close>, game = opened(url, options, size.live)
   local before = stores.written()
   local out = draw(engine, game, size)
   assert(engine:save()) -- what is grouped is written, too
@@ -128,11 +158,13 @@ end
 function frame.measure(_, store, size)
   if store.name ~= "sqlite" then return end
   local out = { file = {}, memory = {} }
-  for _, kind in ipairs(KINDS) do
+  for kind, options in pairs(frame.kinds) do
     local file <close> = store:another("frame-" .. kind)
-    out.file[kind] = measure(file.url, kind, size)
-    out.memory[kind] = measure(":memory:", kind, size)
+    out.file[kind] = measure(file.url, options, size)
+    out.memory[kind] = measure(":memory:", options, size)
   end
+  local file <close> = store:another "frame-old"
+  out.old = { bytes_per_step = old(file.url, size) }
   return out
 end
 

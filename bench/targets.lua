@@ -43,6 +43,7 @@ targets.list = {
   { figure = "postgres.record.ms.stats", most = 20 },
   { figure = "sqlite.record.ms.stats", most = 20 },
   { figure = "frame.file.grouped.over_1ms", most = 0.001 },
+  { figure = "frame.file.threaded.over_1ms", most = 0.001 },
   { figure = "frame.file.save.over_1ms", most = 0.001 },
   { figure = "frame.memory.grouped.over_1ms", most = 0.001 },
   { figure = "frame.memory.save.over_1ms", most = 0.001 },

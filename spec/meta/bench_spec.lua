@@ -125,7 +125,7 @@ for _, backend in ipairs(backends) do
         return
       end
       for _, place in ipairs { "file", "memory" } do
-        for _, kind in ipairs { "every", "grouped", "save" } do
+        for _, kind in ipairs { "every", "grouped", "threaded", "save" } do
           local found = results.frame[place][kind]
           assert.equal(20, found.frames)
           assert.is_true(found.p50_us > 0 and found.p50_us <= found.max_us)
@@ -134,6 +134,7 @@ for _, backend in ipairs(backends) do
           assert.equal(place == "file", found.bytes_per_step > 0)
         end
       end
+      assert.is_true(results.frame.old.bytes_per_step > 0)
     end)
 
     it("runs at each level of trust, alone", function()
