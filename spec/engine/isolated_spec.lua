@@ -92,6 +92,29 @@ kit.describe("a process of an isolated definition", function(backend)
     assert.same({}, children())
   end)
 
+  it("fails with why its waiting was ended, as others do", function()
+    for _, level in ipairs { "limited", "isolated" } do
+      local engine, clock = backend.fresh { trust = { level = level,
+        may = { await = true } } }
+      assert(engine:load(tmp.file("flow.lua", [[
+        local pawl = require "pawl"
+        local flow = pawl.workflow { code = "mod.one", start = "a" }
+        flow:step("a", { timeout = 5, retry = false, next = "z",
+          on_error = { timeout = "late" },
+          run = function(ctx) ctx.await(100) end })
+        flow:finish "z"
+        flow:finish("late", { output = function() return "late" end })
+        return flow]])))
+      local id = assert(engine:start "mod.one")
+      assert(engine:tick())
+      clock:advance(6)
+      assert(engine:run { id = id })
+      assert.equal("late", assert(engine:get(id)).output, level)
+      engine:close()
+      backend.cleanup()
+    end
+  end)
+
   it("fails the attempt that it dies in, and another begins anew", function()
     local engine, clock = with_deeds(backend)
     assert(engine:load(file([[

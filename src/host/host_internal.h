@@ -92,8 +92,9 @@ struct pawl_run {
   /* of one that runs in a process */
   pawl_remote *remote; /* NULL: it runs here */
   int64_t serial, left_us;
-  int nlogs;   /* lines of all that it has said */
-  int is_lost; /* as its process has ended, or its state is spoilt */
+  int nlogs;     /* lines of all that it has said */
+  int is_lost;   /* as its process has ended, or its state is spoilt */
+  unsigned told; /* codes with which its waiting was ended, as bits */
 };
 
 struct pawl_host {

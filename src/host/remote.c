@@ -590,6 +590,7 @@ static pawl_run *take_run(pawl_remote *r) {
   run->serial = ++r->serial;
   run->waits = run->is_lost = run->asking = run->nasked = run->nlogs = 0;
   run->asked = NULL;
+  run->told = 0;
   return run;
 }
 
@@ -615,13 +616,14 @@ static void retire(pawl_remote *r) {
 }
 
 /* What a failure may be: the script's, or what somebody told it. */
-static pawl_code code_of(const pawl_remote *r, pawl_code rc, pawl_error *err) {
+static pawl_code code_of(const pawl_run *run, pawl_code rc, pawl_error *err) {
+  const pawl_remote *r = run->remote;
   static const unsigned own = 1u << PAWL_SCRIPT | 1u << PAWL_VALUE |
                               1u << PAWL_LIMIT | 1u << PAWL_NO_HANDLER |
                               1u << PAWL_MISUSE | 1u << PAWL_INVALID |
                               1u << PAWL_CORRUPT;
   const pawl_meter meter = {.limits = r->limits, .met = PAWL_LIMIT_MEMORY};
-  if ((own | r->refused) & 1u << rc) return rc;
+  if ((own | r->refused | run->told) & 1u << rc) return rc;
   if (rc == PAWL_NOMEM) return pawl_meter_fail(&meter, err);
   return err->code = PAWL_SCRIPT;
 }
@@ -660,7 +662,7 @@ static pawl_code take_done(pawl_remote *r, pawl_run *run, pawl_wire *m,
   if (rc != PAWL_OK) {
     pawl_answer_mend_error(&why);
     pawl_answer_mend_failure(result);
-    rc = code_of(r, rc, &why);
+    rc = code_of(run, rc, &why);
     *err = why;
     return rc;
   }
@@ -769,6 +771,7 @@ pawl_code pawl_remote_resume(pawl_run **waiting, int events,
   pawl_wire_add_int(&r->ch.out, why != NULL);
   if (why) pawl_wire_add_error(&r->ch.out, why);
   pawl_wire_end(&r->ch.out, from);
+  if (why) run->told |= 1u << why->code;
   return play(r, run, result, waiting, err);
 }
 
