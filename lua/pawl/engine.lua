@@ -977,8 +977,9 @@ local function run_all(self, wait, deadline)
     if not stats then return nil, err end
     for name, sum in pairs(totals) do totals[name] = sum + stats[name] end
     local due, now = stats.next_due, self:now()
-    -- due, but not for this executor to run
+    -- due, but not for this executor to run, nor because others hold the file
     local stuck = stats.claimed + stats.committed == 0
+      and stats.spent.wait == 0
     if not due or not wait and (due > now or stuck) then return totals end
     -- time does not help it, and nobody else runs while this clock stands
     if stuck and due <= now and virtual[self] and stats.outside == 0 then

@@ -197,6 +197,19 @@ kit.describe("an engine that never waits for others", function(backend)
     assert.completed(engine, id)
   end)
 
+  it("runs behind who has held it for longer than a tick of that", function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one()))
+    local id = assert(engine:start "t.one")
+    local ready = tmp.path "held"
+    local child = process.start { "sqlite3", url, "begin immediate;",
+      ".shell touch " .. ready .. " && sleep 1.5", "commit;" }
+    assert(process.poll(10, function() return os.rename(ready, ready) end))
+    assert.equal(1, assert(engine:run()).ended)
+    assert.completed(engine, id)
+    child:wait(10)
+  end)
+
   --- The lock comes and goes: what was waited for one is gone for the next.
   it("has waited in vain once it waited so long for several", function()
     local engine, clock, url = backend.fresh { busy = 0.2 }

@@ -470,6 +470,11 @@ static int64_t waits_until(const pawl_engine *e, int64_t budget_us) {
   return mono + budget_us;
 }
 
+/* Others hold the file; else a unit is to be tried again for other reasons. */
+static int is_held(const pawl_error *err) {
+  return !strcmp(err->sqlstate, "55P03");
+}
+
 /* What a tick has not done is the next one's, so this is no failure before the
  * file was held, from tick to tick, for as long as another call waits. */
 static int may_go_on_later(pawl_engine *e) {
@@ -483,15 +488,19 @@ pawl_code pawl_engine_tick(pawl_engine *e, int64_t budget_us,
                            pawl_tick_stats *stats, pawl_error *err) {
   pawl_tick_stats own;
   const int64_t until = waits_until(e, budget_us);
+  pawl_error spare;
 
   assert(e->inside); /* pawl_engine_enter's */
   if (!stats) stats = &own;
+  if (!err) err = &spare;
   pawl_store_until(e->store, until);
   pawl_code rc = tick(e, budget_us, stats, err);
   pawl_store_until(e->store, 0);
   if (rc != PAWL_BUSY) e->held_off_mono_us = 0;
-  if (rc != PAWL_BUSY || !until || !may_go_on_later(e)) return rc;
-  if (err) memset(err, 0, sizeof *err);
+  if (rc != PAWL_BUSY || !until || !is_held(err) || !may_go_on_later(e))
+    return rc;
+  memset(err, 0, sizeof *err);
+  stats->next_due_us = 0; /* what it was about is to be tried again */
   return PAWL_OK;
 }
 

@@ -19,10 +19,11 @@
 #define WAL_RELAXED ((int64_t)32 * 1024 * 1024) /* a frame would wait for it */
 #define WAL_TRUNCATE ((int64_t)16 * 1024 * 1024)
 #define WAL_LEAST ((int64_t)64 * 1024)
+#define SPARE_BYTES \
+  (2 * 1024 * 1024)      /* of the disk, for those who make room */
+#define SPARE_SHARE 16   /* and of a small one that part */
 #define GROUP_ROWS 20000 /* changed in a group: its pages are in memory */
 #define ROW_BYTES 1024   /* of the log, for each, roughly */
-#define ROOM_EVERY \
-  ((int64_t)1024 * 1024) /* of the log: how full is the disk? */
 
 enum {
   BEGIN_WRITE,
@@ -31,6 +32,7 @@ enum {
   ROLLBACK,
   DATA_VERSION,
   SCHEMA_VERSION,
+  PAGE_COUNT,
   UNIT_BEGIN, /* one of a group */
   UNIT_KEEP,
   UNIT_UNDO,
@@ -42,6 +44,7 @@ static const char *const steering[NSTEERING] = {
     [COMMIT] = "commit",
     [ROLLBACK] = "rollback",
     [DATA_VERSION] = "pragma data_version",
+    [PAGE_COUNT] = "pragma page_count",
     [SCHEMA_VERSION] = "pragma schema_version",
     [UNIT_BEGIN] = "savepoint pawl_unit",
     [UNIT_KEEP] = "release pawl_unit",
@@ -290,10 +293,7 @@ static int on_commit(void *ud, sqlite3 *db, const char *name, int pages) {
   pawl_sqconn *c = ud;
   (void)db;
   (void)name;
-  if (pages < c->wal_pages) {
-    c->checkpoint_pages = passive_pages(c);
-    c->room_pages = ROOM_EVERY / c->page_bytes;
-  }
+  if (pages < c->wal_pages) c->checkpoint_pages = passive_pages(c);
   c->wal_pages = pages;
   return SQLITE_OK;
 }
@@ -356,8 +356,8 @@ static int is_marked_whole(pawl_sqconn *c) {
 }
 
 /* The disk had no room for a commit, which is undone: what is in the log goes
- * into the file, as far as that has the pages, and the log is begun anew, over
- * the room that it has. 0: nothing was gained, or that has not helped. Under
+ * into the file, which has the pages, and the disk has the log's room again, or
+ * the log is begun anew over it. 0: nothing was gained, or that has not helped. Under
  * the lock beside. */
 static int make_room(pawl_sqconn *c) {
   int pages = 0, moved = 0;
@@ -368,10 +368,11 @@ static int make_room(pawl_sqconn *c) {
   c->made_room = 1;
   c->no_waiting = 1;
   const int rc = sqlite3_wal_checkpoint_v2(
-      c->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved);
+      c->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, &pages, &moved);
   c->no_waiting = 0;
   c->has_marked = 0;
-  return rc == SQLITE_OK && pages > 0 && moved == pages;
+  if (rc == SQLITE_OK) c->wal_pages = 0;
+  return (rc == SQLITE_OK || rc == SQLITE_BUSY) && moved == pages;
 }
 
 /* ---- is the file still there? ---- */
@@ -848,6 +849,12 @@ static pawl_code set_vacuum(pawl_sqconn *c, pawl_error *err) {
   return pawl_sqconn_exec(c, "pragma auto_vacuum=incremental", err);
 }
 
+/* A file that is told of its size has it then, page by page: keep_room. */
+static void set_growth(pawl_sqconn *c) {
+  int bytes = (int)c->page_bytes;
+  (void)sqlite3_file_control(c->db, "main", SQLITE_FCNTL_CHUNK_SIZE, &bytes);
+}
+
 static pawl_code set_kept(pawl_sqconn *c, pawl_error *err) {
   char sql[64];
 
@@ -884,6 +891,7 @@ static pawl_code configure(pawl_sqconn *c, pawl_error *err) {
   MUST(pawl_sqconn_ask(c, "pragma page_size", &c->page_bytes, err));
   MUST(set_kept(c, err));
   c->checkpoint_pages = passive_pages(c);
+  set_growth(c);
   sqlite3_wal_hook(c->db, on_commit, c);
   return pawl_sqconn_ask(c, steering[DATA_VERSION], &c->seen_version, err);
 }
@@ -1195,6 +1203,35 @@ static void begin_group(pawl_sqconn *c) {
   c->group.changes = sqlite3_total_changes(c->db);
 }
 
+/* Is so little of the disk left that who makes room would have none? */
+static int is_short(const pawl_sqconn *c) {
+  struct statvfs disk;
+
+  if (PAWL_FAULT("store.room") == PAWL_FAULT_FAIL) return 1;
+  if (statvfs(c->path, &disk) != 0) return 0;
+  const double block = (double)disk.f_frsize;
+  const double part = (double)disk.f_blocks * block / SPARE_SHARE;
+  const double spare = part < SPARE_BYTES ? part : SPARE_BYTES;
+  return (double)disk.f_bavail * block < spare;
+}
+
+/* What is committed is in the log, and needs its place in the file some day:
+ * that is kept now. Where the log had taken what the disk had left it could not
+ * be put there, and nothing would be written any more, nor taken away. So does
+ * the log need a little for what is taken away: housekeeping is SOON. */
+static pawl_code keep_room(pawl_sqconn *c, int unit, pawl_error *err) {
+  sqlite3_int64 bytes;
+
+  if (c->is_memory) return PAWL_OK;
+  bytes = look_at(c, PAGE_COUNT, 0) * c->page_bytes;
+  const int rc =
+      sqlite3_file_control(c->db, "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
+  const int is_kept = rc == SQLITE_OK || rc == SQLITE_NOTFOUND;
+  c->wants_room = !is_kept || (unit != PAWL_UNIT_SOON && is_short(c));
+  return c->wants_room ? pawl_sqconn_fail_rc(c->name, SQLITE_FULL, err)
+                       : PAWL_OK;
+}
+
 static pawl_code fail_undone(pawl_sqconn *c, pawl_error *err) {
   lose_group(c);
   return pawl_fail(err, PAWL_UNREACHABLE, "%s: its transaction was undone",
@@ -1225,6 +1262,7 @@ static pawl_code commit_in_group(pawl_sqconn *c, int unit, pawl_error *err) {
   (void)PAWL_FAULT("commit.before");
   if (PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL)
     return fail_rc(c, c->name, SQLITE_BUSY, err);
+  MUST(keep_room(c, unit, err));
   MUST(steer(c, UNIT_KEEP, err));
   c->group.in_unit = 0;
   if (is_group_empty(c)) {
@@ -1257,10 +1295,12 @@ pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
   return rc;
 }
 
-static pawl_code try_commit(pawl_sqconn *c, pawl_error *err) {
-  pawl_code rc;
+static pawl_code try_commit(pawl_sqconn *c, int unit, pawl_error *err) {
+  pawl_code rc = keep_room(c, unit, err);
 
-  if (PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL)
+  if (rc != PAWL_OK)
+    ; /* nothing was tried */
+  else if (PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL)
     rc = fail_rc(c, c->name, SQLITE_BUSY, err);
   else if (PAWL_FAULT("commit.full") == PAWL_FAULT_FAIL)
     rc = fail_rc(c, c->name, SQLITE_FULL, err);
@@ -1272,27 +1312,13 @@ static pawl_code try_commit(pawl_sqconn *c, pawl_error *err) {
                       c->name);
 }
 
-/* What is in the log may need as much room in the file: where the disk has less
- * than that left, neither could grow, and nothing would be written any more.
- * Looked at as it grows. */
-static int is_short_of_room(pawl_sqconn *c) {
-  struct statvfs disk;
-
-  if (c->wal_pages < c->room_pages) return 0;
-  c->room_pages = c->wal_pages + ROOM_EVERY / c->page_bytes;
-  if (PAWL_FAULT("store.room") == PAWL_FAULT_FAIL) return 1;
-  return statvfs(c->path, &disk) == 0 &&
-         disk.f_bavail < (uint64_t)c->wal_pages * (uint64_t)c->page_bytes /
-                             (disk.f_frsize ? disk.f_frsize : 1);
-}
-
 /* What nobody waits for on the disk leaves it to those who do: others wait
  * until it has the lock beside no more. Not for ever. */
-static int wants_checkpoint(pawl_sqconn *c, int unit) {
+static int wants_checkpoint(const pawl_sqconn *c, int unit) {
   const int64_t pages = unit == PAWL_UNIT_SOON
                             ? c->checkpoint_pages + passive_pages(c)
                             : c->checkpoint_pages;
-  return c->wal_pages >= pages || !c->has_marked || is_short_of_room(c);
+  return c->wal_pages >= pages || !c->has_marked;
 }
 
 static pawl_code commit_write(pawl_sqconn *c, int unit, pawl_error *err) {
@@ -1301,12 +1327,16 @@ static pawl_code commit_write(pawl_sqconn *c, int unit, pawl_error *err) {
   if (!c->group.is_open) (void)PAWL_FAULT("commit.before");
   MUST(pawl_sqconn_check_place(c, err));
   MUST(lock_beside(c, patience(c), err));
-  pawl_code rc = try_commit(c, err);
+  const int wants_room = c->wants_room; /* a unit of the group had none */
+  pawl_code rc = try_commit(c, c->group.is_open ? PAWL_UNIT_SOON : unit, err);
   if (rc == PAWL_OK) {
     c->made_room = 0;
     if (!c->group.is_open) note_commit(c, unit);
     lost = PAWL_FAULT("commit.after") == PAWL_FAULT_DROP;
-    if (!c->is_memory && wants_checkpoint(c, unit)) checkpoint_marked(c);
+    if (wants_room)
+      empty_log(c);
+    else if (!c->is_memory && wants_checkpoint(c, unit))
+      checkpoint_marked(c);
   }
   unlock_beside(c);
   if (rc == PAWL_OK) give_way(c);
@@ -1341,7 +1371,8 @@ int pawl_sqconn_must_settle(pawl_sqconn *c) {
   const int64_t most = passive_bytes(c) / ROW_BYTES;
 
   return c->group.is_open &&
-         (sqlite3_total_changes(c->db) - c->group.changes >=
+         (c->wants_room ||
+          sqlite3_total_changes(c->db) - c->group.changes >=
               (most < GROUP_ROWS ? most : GROUP_ROWS) ||
           is_waited_for(c));
 }

@@ -47,7 +47,7 @@
 #define PAWL_SQ_SEAL "pragma application_id=0x5061776C"
 #define PAWL_SQ_HAS_LOG 0x5061774C /* "PawL" */
 
-#define PAWL_SQ_NSTEERING 9 /* begin, commit...: sqconn.c */
+#define PAWL_SQ_NSTEERING 10 /* begin, commit...: sqconn.c */
 
 /* Units that are committed together. */
 typedef struct pawl_sqgroup {
@@ -81,7 +81,7 @@ typedef struct pawl_sqconn {
   int skips_sync; /* commits return before they are on disk: PAWL_UNIT_SOON */
   int64_t page_bytes;
   int64_t wal_pages, checkpoint_pages; /* pages there, next checkpoint at */
-  int64_t room_pages; /* with so many the disk is looked at: is it full? */
+  int wants_room;     /* the last commit found too little left of the disk */
   int64_t busy_since; /* monotonic */
   int64_t busy_for;   /* waits so long */
   int no_waiting;

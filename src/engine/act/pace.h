@@ -29,7 +29,7 @@ int pawl_pace_rows(const pawl_engine *e, pawl_paced of);
  * the last of them, the rows are there again, and past their time as before. */
 pawl_code pawl_pace_begin(pawl_engine *e, int unit, pawl_error *err);
 /* pawl_store_commit; it took n of these. e->longest_us is of all units the
- * longest. */
+ * longest. FULL, BUSY: the next takes half, as it may have room. */
 pawl_code pawl_pace_commit(pawl_engine *e, pawl_paced of, int64_t n,
                            pawl_error *err);
 

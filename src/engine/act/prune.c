@@ -37,6 +37,7 @@ enum {
   LONG_ROWS = 200, /* one that has more is no part of a unit by itself */
   MOST_ROWS = 1000,
   SMALL_ROWS = 32, /* one that has fewer is, however little time there is */
+  FULL_TRIES = 6,  /* of a unit for which the disk has no room */
   REST = 9         /* a worker works a tenth of its time */
 };
 
@@ -749,13 +750,25 @@ static pawl_code keep_house(void *ud, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* A unit that the disk has no room for is undone, and the next is smaller. */
+static int may_be_smaller(pawl_code rc, const pawl_error *err, int *tries) {
+  const int is_full =
+      rc == PAWL_FULL || (rc == PAWL_BUSY && !strcmp(err->sqlstate, "40001"));
+  if (rc == PAWL_OK) *tries = 0;
+  return is_full && ++*tries <= FULL_TRIES;
+}
+
 static pawl_code go_through(sweep *w, int *finished, pawl_error *err) {
+  int tries = 0;
+
   w->again_us = pawl_engine_now(w->e) + TTL_US / 3;
   while (!is_finished(w)) {
     MUST(pawl_pace_rest(w->e, err)); /* A2 */
     if (w->e->interrupted) break;
     MUST(keep_house(w, err));
-    MUST(step(w, err));
+    const pawl_code rc = step(w, err);
+    if (may_be_smaller(rc, err, &tries)) continue;
+    if (rc != PAWL_OK) return rc;
     *finished = *finished && (w->left > 0 || w->at.stage >= SPACE);
     heed_limit(w);
   }
