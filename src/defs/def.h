@@ -305,6 +305,7 @@ pawl_code pawl_def_copy(pawl_def *def, pawl_str text, const char **out,
 
 /* How long a group's name may be, as that of a start. */
 #define PAWL_MAX_GROUP 255
+#define PAWL_MAX_TASK_WORD 255 /* what tasks are found by: whose, which form */
 /* What a workflow's code is: dotted words of letters, digits, '_' and '-', at
  * most 200 bytes. lua/pawl/workflow.lua has the same rule. */
 #define PAWL_CODE_RULE                                                \

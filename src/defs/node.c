@@ -232,6 +232,19 @@ static pawl_code read_reschedule(pawl_reader *r, pawl_str object,
                         : pawl_reader_wrong(r, "reschedule.event", "there");
 }
 
+/* Text that the store can keep: no more than `most` bytes of it; 0: any. */
+static pawl_code check_kept(pawl_reader *r, pawl_str quoted, size_t most,
+                            const char *field) {
+  pawl_buf_clear(&r->text);
+  pawl_json_unquote(quoted, &r->text);
+  MUST(pawl_buf_check(&r->text, r->err));
+  if (r->text.len && memchr(r->text.at, 0, r->text.len))
+    return pawl_reader_wrong(r, field, "text without a zero byte");
+  if (most && r->text.len > most)
+    return pawl_reader_wrong(r, field, "text of at most 255 bytes");
+  return PAWL_OK;
+}
+
 /* A list of names; only looked at. */
 static pawl_code check_names(pawl_reader *r, pawl_str object,
                              const char *member, const char *field) {
@@ -239,9 +252,11 @@ static pawl_code check_names(pawl_reader *r, pawl_str object,
   if (!pawl_json_get(object, member, &value)) return PAWL_OK;
   if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY)
     return pawl_reader_wrong(r, field, "a list of names");
-  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);)
+  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);) {
     if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING || it.value.len <= 2)
       return pawl_reader_wrong(r, field, "a list of names");
+    MUST(check_kept(r, it.value, PAWL_MAX_TASK_WORD, field));
+  }
   return PAWL_OK;
 }
 
@@ -254,11 +269,13 @@ static pawl_code check_people(pawl_reader *r, pawl_str object,
 }
 
 static pawl_code check_text(pawl_reader *r, pawl_str object,
-                            const char *member, const char *field) {
+                            const char *member, size_t most,
+                            const char *field) {
   pawl_str value;
   if (!pawl_json_get(object, member, &value)) return PAWL_OK;
-  if (pawl_json_kind_of(value) == PAWL_JSON_STRING) return PAWL_OK;
-  return pawl_reader_wrong(r, field, "a string");
+  if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
+    return pawl_reader_wrong(r, field, "a string");
+  return check_kept(r, value, most, field);
 }
 
 static pawl_code check_priority(pawl_reader *r, pawl_str object,
@@ -292,11 +309,11 @@ static pawl_code read_task(pawl_reader *r, pawl_str object, pawl_node *node) {
                         PAWL_JSON_OBJECT, "an object", &node->escalate));
   task = node->task.at ? node->task : pawl_strz("{}");
   escalate = node->escalate.at ? node->escalate : pawl_strz("{}");
-  MUST(check_text(r, task, "title", "task.title"));
-  MUST(check_text(r, task, "description", "task.description"));
-  MUST(check_text(r, task, "form", "task.form"));
-  MUST(check_text(r, task, "assignee", "task.assignee"));
-  MUST(check_text(r, task, "signal", "task.signal"));
+  MUST(check_text(r, task, "title", 0, "task.title"));
+  MUST(check_text(r, task, "description", 0, "task.description"));
+  MUST(check_text(r, task, "form", PAWL_MAX_TASK_WORD, "task.form"));
+  MUST(check_text(r, task, "assignee", PAWL_MAX_TASK_WORD, "task.assignee"));
+  MUST(check_text(r, task, "signal", 0, "task.signal"));
   if (pawl_json_get(task, "input", &input) &&
       pawl_json_kind_of(input) != PAWL_JSON_OBJECT &&
       pawl_json_kind_of(input) != PAWL_JSON_ARRAY)

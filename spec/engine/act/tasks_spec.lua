@@ -149,6 +149,37 @@ kit.describe("a task", function(backend)
     end
   end)
 
+  it("fails where it stands with what no store keeps as text", function()
+    local engine = backend.fresh()
+    local long = ("x"):rep(256)
+    for name, bad in pairs { title = "a\0b", description = "\0",
+      assignee = "a\0", form = long, users = { "ann", "b\0b" },
+      roles = { long } } do
+      local flow = pawl.workflow { code = "t." .. name, start = "s" }
+      flow:step("s", { run = function() end, next = "a" })
+      flow:task("a", { title = "ask", role = "x", next = "z",
+        prepare = function() return { [name] = bad } end,
+        on_error = { ["*"] = "other" } })
+      flow:finish "z"
+      flow:finish("other", { output = function() return "other" end })
+      assert(engine:load(flow))
+      local id = assert(engine:start("t." .. name))
+      assert(engine:run())
+      assert.equal("other", assert(engine:get(id)).output, name)
+      assert.matches("step s, failed a", kit.trail(engine, id), 1, true)
+      -- and a definition says it no sooner
+      local wrong = pawl.workflow { code = "t.wrong", start = "a" }
+      local options = { title = "ask", next = "z" }
+      options[name] = bad
+      wrong:task("a", options)
+      wrong:finish "z"
+      local none, err = engine:load(wrong)
+      assert.is_nil(none, name)
+      assert.matches(type(bad) == "table" and name or "task." .. name,
+        tostring(err), 1, true)
+    end
+  end)
+
   it("keeps any text, however long", function()
     local engine = backend.fresh()
     local title = ("Prüfen \u{1F600} ' \" \\ %s; drop table "):rep(400)
