@@ -111,6 +111,26 @@ describe("a SQLite file that is copied while it is open", function()
     end
   end)
 
+  it("is whole where another has put the log of who was killed into it",
+    function()
+      local here = command.folder()
+      here:write("flow.lua", [[
+        local flow = require "pawl".workflow { code = "t.x", start = "z" }
+        flow:finish "z"
+        return flow]])
+      assert.equal(137, here:pawl("deploy", "flow.lua",
+        { env = { PAWL_FAULT = "store.marked=kill@1" } }).code)
+      local path = here.dir .. "/pawl.db"
+      shell.output { "sqlite3", path, "select count(*) from sqlite_master" }
+      assert.is_nil(io.open(path .. "-wal"))
+      refused(copy(path)) -- by itself it might be anything
+      assert.equal(0, here:pawl("list").code)
+      assert.equal(0, here:pawl("deploy", "flow.lua").code)
+      assert.equal(0, here:pawl("start", "t.x").code)
+      assert.equal("1348564844\n", shell.output { "sqlite3", path,
+        "pragma application_id" })
+    end)
+
   it("is copied whole by a backup, whatever it says at that moment",
     function()
       local engine, clock, url = sqlite.fresh()

@@ -330,13 +330,35 @@ static int set_mark(pawl_sqconn *c, int has_log) {
   return rc == PAWL_OK;
 }
 
+/* In the file beside, while the mark is what was committed last. */
+static void note_marked(const pawl_sqconn *c, int is_last) {
+  if (c->lock_fd < 0) return;
+  if (is_last ? pwrite(c->lock_fd, "m", 1, 0) : ftruncate(c->lock_fd, 0))
+    return; /* it says a little more, or less, of a rare case */
+}
+
+/* Had who was killed there, so that nothing came behind the mark? */
+static int was_marked_last(const pawl_sqconn *c) {
+  char name[4096], said = 0;
+  const int n = snprintf(name, sizeof name, "%s-pawl-lock", c->path);
+  const int fd = n > 0 && n < (int)sizeof name
+                     ? open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+                     : -1;
+  if (fd < 0) return 0;
+  const int is_last = read(fd, &said, 1) == 1 && said == 'm';
+  close(fd);
+  return is_last;
+}
+
 /* See Marks in sqconn.h. Under the lock beside. */
 static void checkpoint_marked(pawl_sqconn *c) {
+  note_marked(c, 1);
   const int marked = set_mark(c, 1);
 
   checkpoint(c, SQLITE_CHECKPOINT_PASSIVE);
   (void)PAWL_FAULT("store.marked");
   if (marked) c->has_marked = set_mark(c, 0);
+  if (c->has_marked || !marked) note_marked(c, 0);
 }
 
 /* All of the log goes into the file, which is whole until the next commit. */
@@ -545,7 +567,7 @@ static pawl_code check_owner(pawl_sqconn *c, int create, pawl_error *err) {
   MUST(ask_catalogue(c, PAWL_STMT_schema_probe, &ours, err));
   MUST(pawl_sqconn_ask(c, "select exists (select 1 from sqlite_master)", &any,
                        err));
-  if (id == PAWL_SQ_HAS_LOG && !c->had_log)
+  if (id == PAWL_SQ_HAS_LOG && !c->had_log && !was_marked_last(c))
     return fail_path(c->name, PAWL_CORRUPT, "XX001",
                      "was copied while it was open, without the log beside it "
                      "(-wal), which has what was committed last",
