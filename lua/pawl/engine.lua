@@ -670,9 +670,18 @@ local function transaction_of(engine_of)
   end }), state
 end
 
+--- pcall, of a function that cannot yield: what other coroutines do meanwhile
+--- would be in its transaction, and one that is never resumed would leave that
+--- open. Lua's own gsub calls it where nothing can.
+local function pcall_whole(fn, arg)
+  local results
+  string.gsub("x", "x", function() results = table.pack(pcall(fn, arg)) end)
+  return results
+end
+
 --- Calls fn, all that it does with the engine being one transaction: committed
---- when it returns, rolled back when it raises. Inside another one it is a
---- savepoint.
+--- when it returns, rolled back when it raises; it cannot yield. Inside another
+--- one it is a savepoint.
 ---@param fn fun(tx: pawl.Transaction): ...
 ---@return any ...  what fn returns, or true
 function methods:transaction(fn)
@@ -683,7 +692,7 @@ function methods:transaction(fn)
   local ok, err = core.transaction_begin(self)
   if not ok then return nil, err end
   local tx, state = transaction_of(self)
-  local results = table.pack(pcall(fn, tx))
+  local results = pcall_whole(fn, tx)
   state.open = false
   if not results[1] then
     core.transaction_abort(self)

@@ -12,8 +12,21 @@ local game_clock = {}
 ---@field speed number  game seconds in one of the system's
 ---@operator call: number
 local GameClock = {}
-GameClock.__index = GameClock
 GameClock.__name = "pawl.game_clock"
+
+--- `speed` is asked for, and set, as if it were a field.
+function GameClock:__index(name)
+  if name == "speed" then return self.rate end
+  return GameClock[name]
+end
+
+function GameClock:__newindex(name, value)
+  if name ~= "speed" then
+    error(("a game clock has no field %q (set its time by :set)"):format(
+      tostring(name)), 2)
+  end
+  self:set(self:now(), value)
+end
 
 local function check(i, value, least, fn)
   if type(value) ~= "number" or not (value >= least and value < math.huge) then
@@ -26,7 +39,7 @@ end
 --- What time it is.
 ---@return number seconds  since 1970
 function GameClock:now()
-  return self.at + (core.mono() - self.since) * self.speed
+  return self.at + (core.mono() - self.since) * self.rate
 end
 
 GameClock.__call = GameClock.now
@@ -40,7 +53,7 @@ end
 --- nothing of what it was set by. By that handlers wait.
 ---@return number seconds
 function GameClock:passed()
-  return self.ran + (core.mono() - self.since) * self.speed
+  return self.ran + (core.mono() - self.since) * self.rate
 end
 
 --- Sets it. What is due by a later time is due with the next tick, each thing
@@ -52,7 +65,7 @@ function GameClock:set(now, speed)
   check(1, now, 0, "set")
   if speed ~= nil then check(2, speed, 0, "set") end
   self.ran = self:passed()
-  self.at, self.since, self.speed = now, core.mono(), speed or self.speed
+  self.at, self.since, self.rate = now, core.mono(), speed or self.rate
 end
 
 ---@param now? number    seconds since 1970; 0
@@ -62,7 +75,7 @@ function game_clock.new(now, speed)
   if now ~= nil then check(1, now, 0, "game_clock") end
   if speed ~= nil then check(2, speed, 0, "game_clock") end
   return setmetatable({ at = now or 0, ran = 0, since = core.mono(),
-    speed = speed or 1 }, GameClock)
+    rate = speed or 1 }, GameClock)
 end
 
 --- For the option `passed` of pawl.open; nil: it is no such clock.

@@ -36,6 +36,19 @@ describe("pawl.game_clock", function()
     assert.equal(passed, clock:passed())
   end)
 
+  it("is made faster by its speed, from then on", function()
+    local clock = pawl.game_clock(100, 0)
+    system.sleep(0.005)
+    clock.speed = 1000
+    local passed = clock:passed()
+    assert.is_true(clock:now() < 104 and passed < 4, passed)
+    assert.equal(1000, clock.speed)
+    clock.speed = 0
+    assert.is_true(clock:passed() < 1000)
+    assert.error_matches(function() clock.speed = -1 end, "to 'set'")
+    assert.error_matches(function() clock.now = 5 end, "no field \"now\"")
+  end)
+
   it("takes no time or speed that there is not", function()
     local clock = pawl.game_clock(1, 0)
     for _, bad in ipairs { -1, 0 / 0, math.huge, "1", {} } do

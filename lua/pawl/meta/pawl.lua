@@ -1070,7 +1070,7 @@ function Engine:signal(signal) end
 
 --- Calls fn, all that it does with this engine being one transaction: committed
 --- when it returns, rolled back when it raises, which goes on with the same
---- value. Inside another one it is a savepoint.
+--- value; it cannot yield. Inside another one it is a savepoint.
 ---@param fn fun(tx: pawl.Transaction): ...
 ---@return any ...  what fn returns, or true; nil when the commit failed
 ---@return pawl.Error? err
