@@ -405,9 +405,17 @@ create table pawl.counter (
   shard smallint not null,
   workflow text not null,
   version integer not null,
-  was text not null,
+  was text not null
+    check (was = 'running' or was = '' or was = 'waiting' or was = 'completed'
+      or was = 'created' or was = 'suspended' or was = 'failed'
+      or was = 'cancelled' or was = 'deleted' or was = 'archived'
+      or was = 'transferred'),
   was_node text not null,
-  status text not null,
+  status text not null
+    check (status = 'running' or status = 'waiting' or status = 'completed'
+      or status = 'created' or status = 'suspended' or status = 'failed'
+      or status = 'cancelled' or status = 'deleted' or status = 'archived'
+      or status = 'transferred' or status = 'purged'),
   node text not null,
   minute timestamptz not null,
   amount bigint not null
@@ -721,7 +729,9 @@ create table pawl.item (
   token integer not null,
   no integer not null,
   item json,
-  state text not null,
+  state text not null
+    check (state = 'open' or state = 'started' or state = 'done'
+      or state = 'failed'),
   child uuid,
   result json,
   error json,
