@@ -1965,7 +1965,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_tally(pawl_engine *engine,
  *   edit      title, description, form, input, priority, due_us, metadata (an
  *             object); unset: names of these, but for title and priority, that
  *             are to be none. Of an open one; when it becomes overdue moves
- *             with its due time
+ *             with its due time. The task's log has what it changed as
+ *             "changes": by name from and to, neither where one of them has
+ *             more than 200 bytes; the audit has the names
  * Who has claimed a task holds it, else its assignee: claim, complete and fail
  * are theirs, unless override is true. Whom that passed over is recorded with
  * who did it, in the task's log ("instead_of") and in the history.

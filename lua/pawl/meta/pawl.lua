@@ -817,7 +817,7 @@ function Transaction:query(sql, ...) end
 ---@field created string
 ---@field started? string
 ---@field updated string
----@field log { at: string, what: string, by: string, to?: string, reason?: string }[]
+---@field log { at: string, what: string, by: string, to?: string, reason?: string, changes?: table<string, { from?: any, to?: any }> }[]  changes: of an edit
 ---@field accepts? pawl.Types  what its output must be; not in lists
 ---@field schema? table        JSON Schema of that; not in lists
 
