@@ -263,6 +263,7 @@ function pawl.doctor(url, options) end
 ---@field dry_run? boolean  only count
 ---@field share? integer   percent of its time that it works; else a small part
 ---                        while instances begin, end or come to wait, and 100
+---@field by? string       who asks: the audit tells, under "pruned", how much went
 
 ---@class pawl.Pruned
 ---@field removed integer
@@ -1247,7 +1248,8 @@ function Engine:variable_history(id, name, query, how) end
 ---                          "suspended", "resumed", "breakpoint_set",
 ---                          "breakpoint_removed"; of what was emitted
 ---                          "retried", "dropped"; "purged", "archived",
----                          "unarchived", "imported"
+---                          "unarchived", "imported"; of the store
+---                          "pruned"
 ---@field instance? string
 ---@field seq? integer       the row of its history
 ---@field workflow? string

@@ -841,7 +841,7 @@ create index audit_instance
 create index audit_request on pawl.audit ((shard + 1), instance, request)
   where request is not null;
 comment on table pawl.audit is
-  'what somebody did that no history has: to tasks, workflows, what was emitted, is archived or trimmed; and imports and purges';
+  'what somebody did that no history has: to tasks, workflows, what was emitted, is archived or trimmed; and imports, purges and prunes';
 comment on column pawl.audit.at is 'when';
 comment on column pawl.audit.id is
   'the entry''s own; the instance''s: a row of its history, archived or trimmed, tells of it';
