@@ -66,4 +66,31 @@ kit.describe("what a column may say", function(backend)
       assert.is_true(words[word], word)
     end
   end)
+
+  it("is in no table twice: whose code, what failed, what it is found by",
+  function()
+    local engine, _, url = backend.fresh()
+    assert(engine:load(kit.one(function() error "no" end, { retry = false })))
+    local id = assert(engine:start("t.one", nil, { attributes = { n = 1 } }))
+    assert(engine:run())
+    assert.failed(engine, id)
+    local function columns_of(name)
+      local list = {}
+      for column in pairs(kit.select(url, ("select * from %s")
+          :format(kit.table(backend, name)))[1]) do
+        list[#list + 1] = column
+      end
+      table.sort(list)
+      return table.concat(list, " ")
+    end
+    backend.sql(url, ("update %s set author = 'a'"):format(
+      kit.table(backend, "code")))
+    assert.equal("author code", columns_of "code")
+    assert.equal("code failed_at instance node shard workflow",
+      columns_of "failure")
+    for _, name in ipairs { "workflow", "version" } do
+      assert.is_nil((" " .. columns_of "attribute" .. " "):find(
+        " " .. name .. " "))
+    end
+  end)
 end)
