@@ -812,6 +812,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_health(pawl_engine *engine, int repair,
  *                        it rests, between transactions. A small part while
  *                        instances begin, end or come to wait in this store,
  *                        else 100
+ *   by                   who asks: if anything went, the audit has one entry
+ *                        "pruned" for it all, of no instance, with how much
+ *                        ("instances 7, outbox 3")
  * What is not given is as the instance's definition says (`retain`), else as
  * the engine was told (pawl_config.retain), else kept. Expired events go, and
  * what an earlier purge has left. Instances are kept beyond their time while
@@ -1690,7 +1693,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_history(pawl_engine *engine,
  * ("registered", "hotfixed", "activated", "deactivated", "switched_off",
  * "switched_on", "suspended", "resumed", "breakpoint_set",
  * "breakpoint_removed"), with what an instance has emitted
- * ("retried", "dropped"), what was imported, and purges. `query`: a JSON object or NULL, keys: by, since_us
+ * ("retried", "dropped"), what was imported, and purges; and who had pawl_prune
+ * take something away ("pruned"). `query`: a JSON object or NULL, keys: by, since_us
  * (then or later), until_us (before), type, workflow, tenant, instance, limit
  * (100, at most 10,000), before (an entry's `cursor`: the page behind it).
  * Entries: at, by, type, and by need instance, seq (the row of its history),
@@ -1965,7 +1969,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_task_tally(pawl_engine *engine,
  *   edit      title, description, form, input, priority, due_us, metadata (an
  *             object); unset: names of these, but for title and priority, that
  *             are to be none. Of an open one; when it becomes overdue moves
- *             with its due time
+ *             with its due time. The task's log has what it changed as
+ *             "changes": by name from and to, neither where one of them has
+ *             more than 200 bytes; the audit has the names
  * Who has claimed a task holds it, else its assignee: claim, complete and fail
  * are theirs, unless override is true. Whom that passed over is recorded with
  * who did it, in the task's log ("instead_of") and in the history.

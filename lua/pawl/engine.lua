@@ -91,7 +91,7 @@ end
 
 local prune_shape = args.of "prune"
 local retain_shape = args.of("prune", nil, { limit = false, dry_run = false,
-  share = false })
+  share = false, by = false })
 
 --- How long what has ended is kept: one time, or one for each kind.
 local function retain(value)

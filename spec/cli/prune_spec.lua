@@ -50,6 +50,12 @@ describe("pawl prune", function()
     assert.same({ removed = 1, kept = { unpublished = 1 } }, report.instances)
     assert.is_true(report.finished)
     assert.equal(1, #here:json "list")
+    here:pawl("prune", "--retain", "0s", "--by", "cleo") -- nothing goes
+    local told = here:json("audit", "--type", "pruned")
+    assert.same({ "instances 1", "instances 1" },
+      { told[1].text, told[2] and told[2].text })
+    assert.truthy(told[1].by)
+    assert.equal(2, #told)
   end)
 
   it("says for whom it waits", function()

@@ -166,6 +166,17 @@ describe("pawl task", function()
     assert.same({ "Look", "2999-01-01T00:00:00.000000Z", 3 },
       { task.title, task.due, task.metadata.desk })
     assert.equal(pawl.null, task.form or pawl.null)
+    ran = folder:pawl("task", "show", id)
+    assert.matches('title from "[^"]+" to "Look"', ran.out)
+    assert.matches("due from .- to 2999%-01%-01 ", ran.out)
+    assert.matches('metadata from none to {"desk":3}', ran.out)
+    assert.not_matches("priority from", ran.out)
+    assert(folder:pawl("task", "edit", id, "--input",
+      ('"%s"'):format(("x"):rep(300))))
+    assert.matches("\n +input was changed\n", folder:pawl("task", "show",
+      id).out)
+    ran = folder:pawl("audit", "--type", "edited")
+    assert.matches("title, .*metadata, due", ran.out)
     ran = folder:pawl("task", "edit", id)
     assert.matches("nothing is given to be changed", ran.err)
     assert.matches("has no %-%-take", folder:pawl("task", "edit", id, "--take",

@@ -326,8 +326,8 @@ end
 function kit.everything(backend, url)
   local found, named = {}, namer()
   for _, name in ipairs(tables(backend, url)) do
-    local rows = kit.select(url, ("select * from %s order by 1, 2, 3")
-      :format(kit.table(backend, name)))
+    local rows = kit.select(url, ("select * from %s order by %s")
+      :format(kit.table(backend, name), name == "code" and "1" or "1, 2, 3"))
     for _, row in ipairs(rows) do
       local columns = {}
       for column in pairs(row) do columns[#columns + 1] = column end

@@ -958,8 +958,8 @@ kit.describe("the cost of a list", function(backend)
       backend.sql(url, instances(backend, rows, "completed", NOW, NOW)
         .. instances(backend, rows, "waiting", NOW, NOW)
         .. ([[insert into %s (shard, instance, name, type, text_value,
-                sortable, workflow, updated_at)
-              select 0, id, 'r', 'string', 'z', 'sz', workflow, created_at
+                sortable, updated_at)
+              select 0, id, 'r', 'string', 'z', 'sz', created_at
                 from %s where status <> 'running';]]):format(
           kit.table(backend, "attribute"), kit.table(backend, "instance"))
         .. ([[insert into %s (shard, instance, workflow, version,
@@ -973,9 +973,9 @@ kit.describe("the cost of a list", function(backend)
         .. ("update %s set cancellation = '%s', compensation = '%s'"
           .. " where status = 'waiting';"):format(
           kit.table(backend, "instance"), BY_BOB, UNDONE)
-        .. ([[insert into %s (shard, instance, workflow, version, code, node,
+        .. ([[insert into %s (shard, instance, workflow, code, node,
                 failed_at)
-              select 0, id, workflow, version, 'e', 'n', created_at
+              select 0, id, workflow, 'e', 'n', created_at
                 from %s where status = 'waiting';]]):format(
           kit.table(backend, "failure"), kit.table(backend, "instance"))
         .. ([[insert into %s (shard, instance, deadline_at)

@@ -249,7 +249,7 @@ kit.describe("rule 1, the lease id,", function(backend)
         text_value = { "blue" }, date_value = { probe.null },
         bytes_value = { probe.null }, float_value = { probe.null },
         number_value = { probe.null }, boolean_value = { probe.null },
-        sortable = { "sblue" }, workflow = { "t.one" }, updated_at = { now } },
+        sortable = { "sblue" }, updated_at = { now } },
       attribute_delete = { name = { "color" } },
       inbox_delete = { no = { no } },
       deadline_drop = {},
@@ -1048,7 +1048,7 @@ kit.describe("rule 6, no decision on a stale view:", function(backend)
       date_value = { probe.null }, bytes_value = { probe.null },
       float_value = { probe.null }, number_value = { probe.null },
       boolean_value = { probe.null }, sortable = { "sblue" },
-      workflow = { "t.one" }, updated_at = { now } })
+      updated_at = { now } })
     kit.run(store, "agenda_end", { shard = 0, id = { id },
       lease = { lease }, seen = { 0 } })
     assert.equal(before, snapshot(backend, url, id))

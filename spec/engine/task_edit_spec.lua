@@ -58,6 +58,43 @@ kit.describe("to edit a task", function(backend)
     assert.equal(2, #is.log)
   end)
 
+  it("is told with what it was before, in its log and in the audit", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(asking()))
+    local task, id = begin(engine)
+    local was = assert(engine.tasks:get(task)).due
+    local is = assert(edit(engine, task, { title = "Hurry", form = "look",
+      due = clock.us / 1e6 + 60, priority = "urgent", input = { n = 2 },
+      metadata = { text = ("x"):rep(300) }, reason = "asked to" }))
+    assert.same({
+      title = { from = "Look", to = "Hurry" },
+      input = { from = { n = 1 }, to = { n = 2 } }, metadata = {},
+      due = { from = was, to = "2026-01-01T00:01:00.000000Z" },
+      priority = { from = "normal", to = "urgent" },
+    }, is.log[1].changes)
+    is = assert(edit(engine, task, { unset = { "due", "form", "metadata" },
+      description = "At length" }))
+    assert.same({ form = { from = "look" }, metadata = {},
+      due = { from = "2026-01-01T00:01:00.000000Z" } }, is.log[2].changes)
+    is = assert(edit(engine, task, { form = "new" }))
+    assert.same({ form = { to = "new" } }, is.log[3].changes)
+    local texts = {}
+    for _, e in ipairs(assert(engine:audit { type = "edited" })) do
+      texts[#texts + 1] = e.text
+    end
+    table.sort(texts)
+    assert.same({ "form", "form, metadata, due", "title, input, metadata, "
+      .. "due, priority to urgent: asked to" }, texts)
+    assert(engine:run())
+    -- it was changed by a rival since it was read
+    local clerk = kit.rival(backend, url, clock)
+    assert(clerk.tasks:escalate(task, { by = "bob", priority = "low" }))
+    is = assert(edit(engine, task, { priority = "high" }))
+    assert.same({ priority = { from = "low", to = "high" } },
+      is.log[#is.log].changes)
+    assert.equal("to low", engine:audit({ by = "bob", instance = id })[1].text)
+  end)
+
   it("takes away what it may be without", function()
     local engine = backend.fresh()
     assert(engine:load(asking()))

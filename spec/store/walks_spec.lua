@@ -210,7 +210,8 @@ begin
       names := names || ', ' || quote_ident(c.name);
       vals := vals || ', ' || case
         when c.name = 'shard' then '0'
-        when t.name in ('instance', 'standing') and c.name = 'status'
+        when t.name in ('instance', 'standing', 'counter')
+             and c.name in ('status', 'was')
           then $$ (array['running', 'waiting', 'failed'])[1 + i %% 3] $$
         when t.name = 'archive' and c.name = 'status'
           then $$'completed'$$
@@ -221,6 +222,8 @@ begin
           then $$ (array['user', 'role', 'group'])[1 + i %% 3] $$
         when c.name = 'token_state' or t.name = 'token' and c.name = 'state'
           then $$ (array['active', 'waiting'])[1 + i %% 2] $$
+        when t.name = 'item' and c.name = 'state'
+          then $$ (array['open', 'started', 'done'])[1 + i %% 3] $$
         when c.name in ('status', 'state', 'kind', 'workflow', 'tenant')
           then $$ 'w' || i %% 3 $$
         when c.type in ('smallint', 'integer', 'bigint') then '1'

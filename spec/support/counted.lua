@@ -34,7 +34,7 @@ counted.unlike = [[
      and deleted_at is null
      and not exists (select 1 from pawl.failure f
        where f.shard = i.shard and f.instance = i.id
-         and f.workflow = i.workflow and f.version = i.version
+         and f.workflow = i.workflow
          and f.node = coalesce(i.node, ''))
   union all
   select f.instance, 'stale' from pawl.failure f

@@ -12,9 +12,9 @@
 --       @float_value float[], @number_value numeric[],
 --       @boolean_value boolean??[], @sortable text[], @now time?
 -- Those given to a start; a repeated start adds nothing.
-insert into pawl.attribute {{attribute_row}} i.workflow, {{now}}
+insert into pawl.attribute {{attribute_row}} {{now}}
   {{from_each}} (
-  select workflow from pawl.instance
+  select 1 from pawl.instance
    where shard = @shard and id = s.id and commits = 0 offset 0) i
  where true
 on conflict do nothing;
@@ -23,9 +23,8 @@ on conflict do nothing;
 -- args: @shard smallint, @id uuid[], @lease uuid[], @latch integer??[],
 --       @name text[], @type text[], @text_value text[], @date_value time??[],
 --       @bytes_value bytes[], @float_value float[], @number_value numeric[],
---       @boolean_value boolean??[], @sortable text[], @workflow text[],
---       @updated_at time[]
-insert into pawl.attribute {{attribute_row}} s.workflow, s.updated_at
+--       @boolean_value boolean??[], @sortable text[], @updated_at time[]
+insert into pawl.attribute {{attribute_row}} s.updated_at
   {{from_held}}
 on conflict (shard, instance, name) do update
    set type = excluded.type, text_value = excluded.text_value,

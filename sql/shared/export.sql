@@ -65,7 +65,7 @@
 --   due_at time, tries integer
 
 -- columns: carried_failure
---   workflow text, version integer, code text, node text, failed_at time
+--   workflow text, code text, node text, failed_at time
 
 -- columns: carried_outbox
 --   seq bigint, type text, payload json, created_at time, attempts integer,
@@ -90,7 +90,7 @@
 -- columns: carried_attribute
 --   name text, type text, text_value text, date_value time,
 --   bytes_value bytes, float_value float, number_value numeric,
---   boolean_value boolean, sortable text, workflow text, updated_at time
+--   boolean_value boolean, sortable text, updated_at time
 
 -- columns: carried_audit
 --   at time, seq integer, type text, by text, version integer, node text,

@@ -18,19 +18,18 @@ delete from pawl.failure
 -- name: failure_put
 -- args: @shard smallint, @id uuid[], @lease uuid[]
 -- Those that are, with the time of the commit that made them so.
-insert into pawl.failure as f (shard, instance, workflow, version, code, node,
+insert into pawl.failure as f (shard, instance, workflow, code, node,
        failed_at)
-select @shard, i.id, i.workflow, i.version, i.code, i.node, i.updated_at
+select @shard, i.id, i.workflow, i.code, i.node, i.updated_at
   {{from_each}} (
-  select id, workflow, version, {{error_code}} as code,
+  select id, workflow, {{error_code}} as code,
          coalesce(node, '') as node, updated_at
     from pawl.instance
    where shard = @shard and id = s.id and lease = s.lease
      and {{is_failure}} offset 0) i
  where true
 on conflict (shard, instance) do update
-   set version = excluded.version, code = excluded.code,
-       node = excluded.node,
+   set code = excluded.code, node = excluded.node,
        failed_at = case when f.code = excluded.code
                              and f.node = excluded.node
                         then f.failed_at

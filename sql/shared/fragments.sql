@@ -508,8 +508,7 @@ commits = i.commits + 1, lease = s.lease, seq = s.seq,
 
 -- fragment: attribute_row
 (shard, instance, name, type, text_value, date_value, bytes_value,
-       float_value, number_value, boolean_value, sortable, workflow,
-       updated_at)
+       float_value, number_value, boolean_value, sortable, updated_at)
 select @shard, s.id, s.name, s.type, s.text_value, s.date_value,
        s.bytes_value, s.float_value, s.number_value, s.boolean_value,
        s.sortable,

@@ -162,14 +162,13 @@ on conflict do nothing;
 select author from pawl.code where code = @code;
 
 -- name: code_claim
--- args: @code text, @author text, @now time?
+-- args: @code text, @author text
 -- rows: author text
 -- Whose it is: @author's, if it was nobody's. Held until the unit ends.
-insert into pawl.code as c (code, author, since)
-values (@code, @author, {{now}})
+insert into pawl.code as c (code, author) values (@code, @author)
 on conflict (code) do update set author = c.author
 returning author;
 
 -- name: code_take
--- args: @code text, @author text, @now time?
-update pawl.code set author = @author, since = {{now}} where code = @code;
+-- args: @code text, @author text
+update pawl.code set author = @author where code = @code;

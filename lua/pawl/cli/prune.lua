@@ -1,4 +1,5 @@
 --- pawl prune
+local act = require "pawl.cli.act"
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
 local store = require "pawl.cli.store"
@@ -90,6 +91,7 @@ local function run(opts)
   local given = type(opts.retain) == "table" and opts.retain
     or { retain = opts.retain }
   given.limit, given.dry_run, given.share = opts.limit, opts.dry_run, opts.share
+  given.by = act.user(opts)
   return store.guarded(store.look(opts), function(engine)
     local report = persist(engine, given)
     if opts.json then
@@ -124,6 +126,8 @@ return {
     .. "tasks, switched workflows, purges), revisions (of hot-fixed "
     .. "workflows), executors (else 7d). What it names counts for all "
     .. "workflows, whatever they say.\n\n"
+    .. "Who had something taken away so, and how much went, `pawl audit` tells "
+    .. "under the type pruned; of what workers take it tells nothing.\n\n"
     .. "Instances stay while their parent lives, while children live that end "
     .. "with them, and while others have not got what they sent or emitted.\n\n"
     .. "With the word `archive` in --retain instances are archived and not "
@@ -137,6 +141,8 @@ return {
       help = "percent of its time that it works; default: 3 beside "
         .. "instances that go on, else 100" },
     { long = "dry-run", help = "only count them" },
+    { long = "by", arg = "WHO",
+      help = "who does it; default: the user's name" },
   },
   examples = {
     { "pawl prune --dry-run", "what would go" },

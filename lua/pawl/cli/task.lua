@@ -189,6 +189,27 @@ local function line(name, text)
   end
 end
 
+--- "Look" as JSON, a time as people read it; nothing where it was none.
+local function value_of(name, value)
+  if value == nil then return "none" end
+  return name == "due" and format.time(value) or format.json(value)
+end
+
+--- What an edit has changed, under its line; of what is long the name alone.
+local function show_changes(changes)
+  for _, name in ipairs { "title", "description", "form", "input", "metadata",
+    "due", "priority" } do
+    local change = changes[name]
+    local long = change and change.from == nil and change.to == nil
+    if long then
+      line("", ("  %s was changed"):format(name))
+    elseif change then
+      line("", ("  %s from %s to %s"):format(name,
+        value_of(name, change.from), value_of(name, change.to)))
+    end
+  end
+end
+
 local function show_log(log)
   for i, entry in ipairs(log) do
     local said = present(entry.reason) and ": " .. entry.reason or ""
@@ -197,6 +218,7 @@ local function show_log(log)
       and " instead of " .. entry.instead_of or ""
     line(i == 1 and "log" or "", ("%s %s by %s%s%s%s"):format(
       format.time(entry.at), entry.what, entry.by, over, to, said))
+    show_changes(entry.changes or {})
   end
 end
 

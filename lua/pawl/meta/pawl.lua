@@ -263,6 +263,7 @@ function pawl.doctor(url, options) end
 ---@field dry_run? boolean  only count
 ---@field share? integer   percent of its time that it works; else a small part
 ---                        while instances begin, end or come to wait, and 100
+---@field by? string       who asks: the audit tells, under "pruned", how much went
 
 ---@class pawl.Pruned
 ---@field removed integer
@@ -817,7 +818,7 @@ function Transaction:query(sql, ...) end
 ---@field created string
 ---@field started? string
 ---@field updated string
----@field log { at: string, what: string, by: string, to?: string, reason?: string }[]
+---@field log { at: string, what: string, by: string, to?: string, reason?: string, changes?: table<string, { from?: any, to?: any }> }[]  changes: of an edit
 ---@field accepts? pawl.Types  what its output must be; not in lists
 ---@field schema? table        JSON Schema of that; not in lists
 
@@ -1247,7 +1248,8 @@ function Engine:variable_history(id, name, query, how) end
 ---                          "suspended", "resumed", "breakpoint_set",
 ---                          "breakpoint_removed"; of what was emitted
 ---                          "retried", "dropped"; "purged", "archived",
----                          "unarchived", "imported"
+---                          "unarchived", "imported"; of the store
+---                          "pruned"
 ---@field instance? string
 ---@field seq? integer       the row of its history
 ---@field workflow? string

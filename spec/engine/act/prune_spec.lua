@@ -189,6 +189,61 @@ kit.describe("pruning", function(backend)
     assert.is_true(report.finished)
   end)
 
+  it("is told once, in numbers, where somebody asks by name", function()
+    local engine, clock, url = backend.fresh()
+    local function told()
+      local list = {}
+      for i, e in ipairs(assert(engine:audit { type = "pruned" })) do
+        assert.same({}, { e.instance, e.workflow, e.version })
+        list[i] = { e.by, e.text }
+      end
+      return list
+    end
+    assert(engine:load(mixed "t.mixed"))
+    for _ = 1, 5 do run(engine, "t.mixed") end
+    local last = run(engine, "t.mixed")
+    assert(engine:delete(last, { by = "ann" }))
+    clock:advance "1d"
+    assert(engine:prune { by = "ann" })
+    assert(engine:prune { by = "ann", retain = 0, dry_run = true })
+    assert.same({}, told())
+    assert(engine:prune { by = "ann", retain = 0, limit = 2 })
+    assert.same({ { "ann", "instances 2" } }, told())
+    clock:advance "1s"
+    assert(engine:prune { by = "bob", completed = 0, deleted = 0,
+      archive = true })
+    assert.same({ { "bob", "instances archived 3, deleted 1" },
+      { "ann", "instances 2" } }, told())
+    run(engine, "t.mixed")
+    assert(engine:prune { retain = 0 }) -- by nobody who has a name
+    assert.equal(2, #told())
+    assert.same({}, kit.rival(backend, url, clock, { tenant = "a" })
+      :audit { type = "pruned" })
+  end)
+
+  it("is told as far as it came, where it is cut short", function()
+    local engine, clock, url = backend.fresh()
+    assert(engine:load(mixed "t.mixed"))
+    for _ = 1, 3 do run(engine, "t.mixed") end
+    clock:advance "1d"
+    local allow = kit.refuse(backend, url, "audit", "delete")
+    assert.is_nil((engine:prune { by = "ann", retain = 0, audit = 0 }))
+    allow()
+    local list = assert(engine:audit { type = "pruned" })
+    assert.same({ 1, "ann", "instances 3" },
+      { #list, list[1].by, list[1].text })
+  end)
+
+  it("is told of no piece that workers take", function()
+    local engine, clock = backend.fresh { retain = 0 }
+    assert(engine:load(mixed "t.mixed"))
+    local id = run(engine, "t.mixed")
+    clock:advance "1d"
+    for _ = 1, 3 do assert(engine:run()) end
+    gone(engine, id)
+    assert.same({}, assert(engine:audit { type = "pruned" }))
+  end)
+
   it("leaves what is not published, delivered, or held", function()
     local engine, clock, url = backend.fresh()
     assert(engine:load(mixed "t.mixed"))

@@ -117,14 +117,12 @@ comment on column pawl.workflow.reason is 'and why';
 
 create table pawl.code (
   code text primary key,
-  author text,
-  since timestamptz not null
+  author text
 );
 comment on table pawl.code is 'who may define workflows of a name';
 comment on column pawl.code.code is 'the name, of all versions';
 comment on column pawl.code.author is
   'who defined it first, or took it since; null: the host itself';
-comment on column pawl.code.since is 'when that was';
 
 -- Instances ---------------------------------------------------------------
 
@@ -405,9 +403,17 @@ create table pawl.counter (
   shard smallint not null,
   workflow text not null,
   version integer not null,
-  was text not null,
+  was text not null
+    check (was = 'running' or was = '' or was = 'waiting' or was = 'completed'
+      or was = 'created' or was = 'suspended' or was = 'failed'
+      or was = 'cancelled' or was = 'deleted' or was = 'archived'
+      or was = 'transferred'),
   was_node text not null,
-  status text not null,
+  status text not null
+    check (status = 'running' or status = 'waiting' or status = 'completed'
+      or status = 'created' or status = 'suspended' or status = 'failed'
+      or status = 'cancelled' or status = 'deleted' or status = 'archived'
+      or status = 'transferred' or status = 'purged'),
   node text not null,
   minute timestamptz not null,
   amount bigint not null
@@ -513,7 +519,6 @@ create table pawl.failure (
   shard smallint not null,
   instance uuid not null,
   workflow text not null,
-  version integer not null,
   code text not null, -- only: sqlite
   code text collate "C" not null, -- only: postgres: beginnings are a range
   node text not null,
@@ -721,7 +726,9 @@ create table pawl.item (
   token integer not null,
   no integer not null,
   item json,
-  state text not null,
+  state text not null
+    check (state = 'open' or state = 'started' or state = 'done'
+      or state = 'failed'),
   child uuid,
   result json,
   error json,
@@ -831,7 +838,7 @@ create index audit_instance
 create index audit_request on pawl.audit ((shard + 1), instance, request)
   where request is not null;
 comment on table pawl.audit is
-  'what somebody did that no history has: to tasks, workflows, what was emitted, is archived or trimmed; and imports and purges';
+  'what somebody did that no history has: to tasks, workflows, what was emitted, is archived or trimmed; and imports, purges and prunes';
 comment on column pawl.audit.at is 'when';
 comment on column pawl.audit.id is
   'the entry''s own; the instance''s: a row of its history, archived or trimmed, tells of it';
@@ -1006,7 +1013,8 @@ comment on column pawl.message.kind is
   'what is asked: start, its result, cancel...';
 comment on column pawl.message.target is 'the instance that is asked';
 comment on column pawl.message.data is 'what goes with it';
-comment on column pawl.message.created_at is 'when it was written';
+comment on column pawl.message.created_at is
+  'when it was written: for people who look why it is not delivered';
 
 -- Written with the letter that asks a child to end with its parent; whoever
 -- looks here takes that letter where nobody else does.
@@ -1235,7 +1243,6 @@ create table pawl.attribute (
   boolean_value boolean,
   sortable text, -- only: sqlite
   sortable text collate "C", -- only: postgres: as its bytes sort
-  workflow text not null,
   updated_at timestamptz not null,
   primary key (shard, instance, name),
   check (num_nonnulls(text_value, date_value, bytes_value, -- only: postgres
@@ -1258,7 +1265,8 @@ comment on column pawl.attribute.float_value is 'a float';
 comment on column pawl.attribute.number_value is
   'an integer or a decimal, exactly';
 comment on column pawl.attribute.boolean_value is 'a boolean';
-comment on column pawl.attribute.updated_at is 'when it was last set';
+comment on column pawl.attribute.updated_at is
+  'when it was last set: where it has outlived its instance, no history says so';
 comment on column pawl.attribute.sortable is
   'the value as text that sorts like it, whatever its type; null: bytes';
 create index attribute_value
@@ -2163,10 +2171,10 @@ begin
   if o ->> 'attributes' is not null then
     insert into pawl.attribute (shard, instance, name, type, text_value,
            date_value, bytes_value, float_value, number_value, boolean_value,
-           sortable, workflow, updated_at)
+           sortable, updated_at)
     select start_row.shard, start_row.id, a.key, r.type, r.text_value,
            r.date_value, r.bytes_value, r.float_value, r.number_value,
-           r.boolean_value, r.sortable, start_row.code, now()
+           r.boolean_value, r.sortable, now()
       from json_each(o -> 'attributes') a
      cross join lateral pawl.read_attribute(a.key, a.value) r
     on conflict do nothing;
@@ -2783,8 +2791,8 @@ select 0, id, ':0', '' from pawl.instance;
 insert into pawl.inbox (shard, instance, no, kind, received_at)
 select 0, id, id, 'cancel', now() from pawl.instance;
 insert into pawl.attribute (shard, instance, name, type, text_value, sortable,
-       workflow, updated_at)
-select 0, id, 'a', 'string', 'x', 's' || id::text, 'w', now()
+       updated_at)
+select 0, id, 'a', 'string', 'x', 's' || id::text, now()
   from pawl.instance;
 insert into pawl.subscription (shard, instance, token, pattern, key, since)
 select 0, id, 1, 'e', nullif(id::text, '00000000-0000-7000-8000-000000000001'),

@@ -16,7 +16,8 @@
  * One housekeeper is at work in a store at a time: he has its one row in
  * `housekeeper`, for TTL_US, and takes it anew before that is over. It is no
  * more than manners: each unit is right beside another's. Who leaves it writes
- * down his place, so that the next goes on there. */
+ * down his place, so that the next goes on there. What somebody asked for by
+ * name the audit tells, in numbers. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 
 #include "../../base/fault.h"
 #include "../../value/options.h"
+#include "../common/audit.h"
 #include "../common/chore.h"
 #include "../common/find.h"
 #include "../common/time.h"
@@ -55,7 +57,9 @@ static const pawl_option prune_rows[] = {
     {"limit", PAWL_OPTION_INT, .at = offsetof(request, limit), .low = 1},
     {"dry_run", PAWL_OPTION_BOOL, .at = offsetof(request, dry_run)},
     {"share", PAWL_OPTION_INT, .at = offsetof(request, share), .low = 1,
-     .high = 100}};
+     .high = 100},
+    {"by", PAWL_OPTION_TEXT, .at = offsetof(request, by),
+     .high = PAWL_MAX_BY}};
 PAWL_OPTIONS_OF(prune) = {.what = "prune", PAWL_OPTION_ROWS(prune_rows)};
 /* What pawl_config.retain says: the first of them. */
 static const pawl_options retain_options = {
@@ -738,6 +742,39 @@ static void tell(const sweep *w, int finished, pawl_buf *out) {
   pawl_object_end(&o);
 }
 
+/* "instances 7, outbox 3": what went; empty: nothing did. */
+static void tell_gone(const sweep *w, pawl_buf *out) {
+  for (int i = 0; i < SPACE; i++) {
+    const count *c = &w->counts[i];
+    if (c->removed)
+      pawl_buf_addf(out, "%s%s %" PRId64, out->len ? ", " : "", stages[i].name,
+                    c->removed);
+    if (c->archived)
+      pawl_buf_addf(out, "%s%s archived %" PRId64, out->len ? ", " : "",
+                    stages[i].name, c->archived);
+  }
+}
+
+/* Also of a sweep that was cut short, or has failed half-way. */
+static pawl_code tell_audit(const sweep *w, pawl_error *err) {
+  pawl_engine *e = w->e;
+  pawl_buf text = {.alloc = &e->alloc};
+  pawl_code rc = PAWL_OK;
+
+  if (!w->asked.by.len || w->asked.dry_run) return PAWL_OK;
+  tell_gone(w, &text);
+  TRY(pawl_buf_check(&text, err));
+  if (!text.len) goto out;
+  TRY(pawl_store_begin(e->store, PAWL_UNIT_BATCH, err));
+  TRY(pawl_audit_store(e, "pruned", pawl_buf_str(&w->asked.by),
+                       pawl_buf_str(&text), err));
+  TRY(pawl_store_commit(e->store, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
 /* As a pace calls it, and between units. */
 static pawl_code keep_house(void *ud, pawl_error *err) {
   sweep *w = ud;
@@ -776,12 +813,45 @@ static pawl_code go_through(sweep *w, int *finished, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* Whatever came of it: what has gone is told, and the house is left. */
+static pawl_code end_sweep(sweep *w, pawl_code rc, pawl_error *err) {
+  pawl_error second;
+  pawl_code next = tell_audit(w, rc == PAWL_OK ? err : &second);
+
+  if (rc == PAWL_OK) rc = next;
+  next = leave_house(w, NULL, 0, rc == PAWL_OK ? err : &second);
+  return rc == PAWL_OK ? next : rc;
+}
+
+static pawl_code sweep_all(sweep *w, pawl_buf *out, pawl_error *err) {
+  pawl_engine *e = w->e;
+  int got = 0, finished = 1;
+  pawl_code rc = PAWL_OK;
+
+  e->interrupted = 0;
+  if (!w->asked.dry_run) {
+    MUST(take_house(w, 1, &got, NULL, err));
+    if (!got) return refuse_busy(e, err);
+  }
+  w->pace =
+      (struct pawl_pace){.asked = w->asked.dry_run ? 100 : (int)w->asked.share,
+                         .keep = keep_house,
+                         .ud = w};
+  pawl_pace_enter(e, &w->pace);
+  TRY(go_through(w, &finished, err));
+  tell(w, finished, out);
+  rc = pawl_buf_check(out, err);
+out:
+  pawl_pace_leave(e);
+  e->interrupted = 0;
+  pawl_buf_deinit(&w->versions);
+  return got ? end_sweep(w, rc, err) : rc;
+}
+
 pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_filer *file,
                          pawl_str options, pawl_buf *out, pawl_error *err) {
   sweep w = {.e = e, .take = take, .file = file, .until_mono = PAWL_NEVER};
   count counts[NSTAGES];
-  pawl_error second;
-  int got = 0, finished = 1;
   pawl_code rc = PAWL_OK;
 
   if (pawl_store_held(e->store))
@@ -789,30 +859,12 @@ pawl_code pawl_prune_all(pawl_engine *e, pawl_taker *take, pawl_filer *file,
                           "to prune is many transactions: it cannot be part "
                           "of one that is held");
   init_request(&w.asked, &e->alloc);
-  MUST(pawl_options_read(&pawl_options_of_prune, options, &w.asked, err));
-  MUST(read_retain(e, &w.ours, err));
+  TRY(pawl_options_read(&pawl_options_of_prune, options, &w.asked, err));
+  TRY(read_retain(e, &w.ours, err));
   init_sweep(&w, counts);
-  e->interrupted = 0;
-  if (!w.asked.dry_run) {
-    MUST(take_house(&w, 1, &got, NULL, err));
-    if (!got) return refuse_busy(e, err);
-  }
-  w.pace =
-      (struct pawl_pace){.asked = w.asked.dry_run ? 100 : (int)w.asked.share,
-                         .keep = keep_house,
-                         .ud = &w};
-  pawl_pace_enter(e, &w.pace);
-  TRY(go_through(&w, &finished, err));
-  tell(&w, finished, out);
-  rc = pawl_buf_check(out, err);
+  TRY(sweep_all(&w, out, err));
 out:
-  pawl_pace_leave(e);
-  e->interrupted = 0;
-  pawl_buf_deinit(&w.versions);
-  if (got) {
-    pawl_code left = leave_house(&w, NULL, 0, rc == PAWL_OK ? err : &second);
-    if (rc == PAWL_OK) rc = left;
-  }
+  pawl_options_deinit(&pawl_options_of_prune, &w.asked);
   return rc;
 }
 

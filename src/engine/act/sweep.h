@@ -30,6 +30,7 @@ typedef struct pawl_sweep_request {
   int archive, keep_attributes; /* -1: not said */
   int64_t limit, share;         /* share: of a hundred; 0: not said */
   int dry_run;
+  pawl_buf by;
 } pawl_sweep_request;
 
 /* ---- where it is, and what went ---- */

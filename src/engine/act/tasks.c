@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../../base/clock.h"
 #include "../../base/nearest.h"
 #include "../../value/options.h"
 #include "../../value/types.h"
@@ -31,6 +32,7 @@
 
 #define TRIES 6         /* against others, and a store that is busy */
 #define LOG_ENTRIES 100 /* kept of a task's log: the newest */
+#define LOG_BYTES 200   /* so long are values in it; of others the name is */
 #define MAX_OUTCOMES 16 /* that are told of */
 
 /* ---- what is asked for ---- */
@@ -302,6 +304,7 @@ typedef struct task {
   int nowners, is_candidate;
   pawl_buf for_whom;    /* its owners, for messages */
   pawl_buf passed_over; /* whose it was, by an override */
+  pawl_buf changes;     /* JSON: what an edit changes, see note_change */
   pawl_buf transition, log;
 } task;
 
@@ -309,6 +312,7 @@ static void task_deinit(task *t) {
   pawl_buf_deinit(&t->keep);
   pawl_buf_deinit(&t->for_whom);
   pawl_buf_deinit(&t->passed_over);
+  pawl_buf_deinit(&t->changes);
   pawl_buf_deinit(&t->transition);
   pawl_buf_deinit(&t->log);
 }
@@ -725,9 +729,61 @@ static pawl_str edited(const change *c, unsigned unset, pawl_str now,
   return now.at ? now : was;
 }
 
+/* Its token has that time, too: by it the task becomes overdue. */
+static int puts_off(const change *c) {
+  return c->due_us || c->unset >> UNSET_DUE & 1u;
+}
+
+/* "name":{"from":...,"to":...}, what is none left out; of what is long the
+ * name alone. */
+static void note_change(pawl_object *list, const char *name, int is_json,
+                        pawl_str was, pawl_str is) {
+  void (*add)(pawl_object *, const char *, pawl_str) =
+      is_json ? pawl_member_json : pawl_member_str;
+  pawl_object o;
+
+  if (was.at && is.at ? pawl_str_eq(was, is) : !was.at && !is.at) return;
+  pawl_member_object(list, name, &o);
+  if (was.len <= LOG_BYTES && is.len <= LOG_BYTES) {
+    if (was.at) add(&o, "from", was);
+    if (is.at) add(&o, "to", is);
+  }
+  pawl_object_end(&o);
+}
+
+static pawl_str text_of_time(int64_t us, char text[28]) {
+  if (!us) return none;
+  pawl_time_format(us, text);
+  return pawl_strz(text);
+}
+
+/* Its own log and the audit tell of what an edit has made another. */
+static pawl_code note_changes(task *t, const change *c,
+                              const pawl_task_get_row *was, pawl_error *err) {
+  const pawl_task_get_row *is = &t->row;
+  char from[28], to[28];
+  pawl_object o;
+
+  pawl_buf_clear(&t->changes);
+  pawl_object_begin(&o, &t->changes);
+  note_change(&o, "title", 0, was->title, is->title);
+  note_change(&o, "description", 0, was->description, is->description);
+  note_change(&o, "form", 0, was->form, is->form);
+  note_change(&o, "input", 1, was->input, is->input);
+  note_change(&o, "metadata", 1, was->metadata, is->metadata);
+  if (puts_off(c))
+    note_change(&o, "due", 0, text_of_time(was->due_at, from),
+                text_of_time(c->due_us, to));
+  if (c->priority.len)
+    note_change(&o, "priority", 0, was->priority, pawl_buf_str(&c->priority));
+  pawl_object_end(&o);
+  return pawl_buf_check(&t->changes, err);
+}
+
 /* Anybody may who may change the store: it is for the record who did. */
 static pawl_code edit(task *t, const change *c, pawl_error *err) {
   pawl_task_get_row *row = &t->row;
+  const pawl_task_get_row was = *row;
 
   if (!is_open(t)) return is_over(t, err);
   if (c->title.len) row->title = pawl_buf_str(&c->title);
@@ -736,7 +792,7 @@ static pawl_code edit(task *t, const change *c, pawl_error *err) {
   row->form = edited(c, UNSET_FORM, pawl_buf_some(&c->form), row->form);
   row->input = edited(c, UNSET_INPUT, c->input, row->input);
   row->metadata = edited(c, UNSET_METADATA, c->metadata, row->metadata);
-  return PAWL_OK;
+  return note_changes(t, c, &was, err);
 }
 
 /* Turns the task as it was read into the one it becomes. *write 0: it is
@@ -782,6 +838,8 @@ static void add_entry(pawl_object *log, const task *t, const change *c,
   add_text(&o, "to", &c->to);
   add_text(&o, "take", &c->take);
   add_text(&o, "priority", &c->priority);
+  if (c->kind == CHANGE_EDIT)
+    pawl_member_json(&o, "changes", pawl_buf_str(&t->changes));
   if (c->reason.len) pawl_member_json(&o, "reason", c->reason);
   pawl_object_end(&o);
 }
@@ -815,11 +873,6 @@ static pawl_code log_change(task *t, const change *c, int64_t now,
 
 static int ends(const change *c) {
   return c->kind == CHANGE_COMPLETE || c->kind == CHANGE_FAIL;
-}
-
-/* Its token has that time, too: by it the task becomes overdue. */
-static int puts_off(const change *c) {
-  return c->due_us || c->unset >> UNSET_DUE & 1u;
 }
 
 static int shard_of(const pawl_engine *e, const task *t) {
@@ -919,11 +972,27 @@ static pawl_code send_owners(pawl_engine *e, const task *t, const change *c,
   return pawl_store_send(e->store, a, NULL, err);
 }
 
-/* "to bob, instead of ann: she is ill" */
+/* The names of what is another, with a new priority. */
+static void tell_changes(const task *t, pawl_buf *out) {
+  pawl_str to = none;
+
+  for (pawl_json_iter it = {0};
+       pawl_json_walk(pawl_buf_str(&t->changes), &it);) {
+    if (out->len) pawl_buf_addz(out, ", ");
+    pawl_buf_adds(out, it.key);
+    if (!pawl_str_eqz(it.key, "priority")) continue;
+    (void)pawl_json_get(it.value, "to", &to);
+    pawl_buf_addz(out, " to ");
+    pawl_json_unquote(to, out);
+  }
+}
+
+/* "to bob, instead of ann: she is ill"; "title, due, priority to urgent" */
 static void tell_deed(const task *t, const change *c, pawl_buf *out) {
+  if (c->kind == CHANGE_EDIT) tell_changes(t, out);
   if (c->to.len) pawl_buf_addf(out, "to %s", c->to.at);
-  if (c->priority.len)
-    pawl_buf_addf(out, "%sto %s", out->len ? ", " : "", c->priority.at);
+  if (c->priority.len && c->kind == CHANGE_ESCALATE)
+    pawl_buf_addf(out, "to %s", c->priority.at);
   if (t->passed_over.len)
     pawl_buf_addf(out, "%sinstead of %s", out->len ? ", " : "",
                   t->passed_over.at);
@@ -1035,6 +1104,7 @@ pawl_code pawl_act_task(pawl_engine *e, const pawl_id *id, pawl_str action,
             .keep = empty,
             .for_whom = empty,
             .passed_over = empty,
+            .changes = empty,
             .transition = empty,
             .log = empty};
   pawl_code rc = PAWL_OK;

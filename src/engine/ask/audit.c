@@ -71,7 +71,7 @@ static int read_cursor(audit_query *q) {
   X(claimed) X(unclaimed) X(reassigned) X(delegated) X(edited)            \
   X(registered) X(hotfixed) X(activated) X(deactivated) X(switched_off)   \
   X(switched_on) X(breakpoint_set) X(breakpoint_removed) X(archived)      \
-  X(unarchived) X(imported)
+  X(unarchived) X(imported) X(pruned)
 /* clang-format on */
 static const char *const types[] = {
 #define TYPE_NAME(name) #name,

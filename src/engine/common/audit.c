@@ -27,6 +27,11 @@ pawl_code pawl_audit_workflow(pawl_engine *e, const char *type, pawl_str code,
                    .now = pawl_store_now(e->store));
 }
 
+pawl_code pawl_audit_store(pawl_engine *e, const char *type, pawl_str by,
+                           pawl_str text, pawl_error *err) {
+  return pawl_audit_workflow(e, type, (pawl_str){NULL, 0}, 0, by, text, err);
+}
+
 pawl_code pawl_audit_instance(pawl_engine *e, const char *type,
                               const pawl_id *instance, pawl_str by,
                               pawl_str text, pawl_error *err) {

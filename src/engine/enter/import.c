@@ -351,8 +351,7 @@ static pawl_code insert_workflow(reading *r, const pawl_def *def,
   pawl_store_rows(r->e->store, at, &rows);
   if (!rows.changed) return PAWL_OK;
   MUST(PAWL_SEND(r->e->store, code_claim, NULL, err,
-                 .code = pawl_strz(def->code), .author = author,
-                 .now = pawl_store_now(r->e->store)));
+                 .code = pawl_strz(def->code), .author = author));
   return pawl_audit_workflow(r->e, "registered", pawl_strz(def->code),
                              def->version,
                              r->options.by.len ? pawl_buf_str(&r->options.by)

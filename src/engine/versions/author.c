@@ -39,14 +39,13 @@ pawl_code pawl_author_claim(pawl_engine *e, const pawl_def *def, int keeps,
   int at;
 
   MUST(PAWL_SEND(e->store, code_claim, &at, err, .code = pawl_strz(def->code),
-                 .author = pawl_strz(def->author),
-                 .now = pawl_store_now(e->store)));
+                 .author = pawl_strz(def->author)));
   pawl_store_rows(e->store, at, &rows);
   assert(rows.nrows == 1);
   const pawl_str owner = pawl_read_code_claim(&rows, 0).author;
   MUST(check(def, owner, err));
   if (keeps || pawl_author_is(def, owner)) return PAWL_OK;
-  return PAWL_SEND(
-      e->store, code_take, NULL, err, .code = pawl_strz(def->code),
-      .author = pawl_strz(def->author), .now = pawl_store_now(e->store));
+  return PAWL_SEND(e->store, code_take, NULL, err,
+                   .code = pawl_strz(def->code),
+                   .author = pawl_strz(def->author));
 }

@@ -202,8 +202,7 @@ static pawl_code send_attributes(pawl_engine *e, pawl_held *h, int64_t now,
     TRY(pawl_attribute_read(it.key, it.value, &v, &scratch, err));
     sorts = pawl_sortable_of(&v, &scratch);
     PAWL_PUT(a, attribute_put, PAWL_GUARD_MEMBERS(h),
-             PAWL_ATTRIBUTE_MEMBERS(v, sorts),
-             .workflow = pawl_buf_str(&h->d.workflow), .updated_at = now);
+             PAWL_ATTRIBUTE_MEMBERS(v, sorts), .updated_at = now);
   }
   TRY(pawl_store_send(e->store, a, NULL, err));
   pawl_args_begin(a, PAWL_STMT_attribute_delete);
