@@ -393,7 +393,7 @@ static int read_wish(int argc, char **argv, wish *w) {
 }
 
 int main(int argc, char **argv) {
-  wish w = {NULL, NULL, 0, 32768, 0, 0, 0};
+  wish w = {NULL, NULL, 0, 40960, 0, 0, 0};
   struct sigaction action;
   static machine m;
   pawl_error err;
