@@ -98,6 +98,37 @@ describe("a disk under SQLite", function()
     finish(site, worker, ids)
   end)
 
+  for _, durability in ipairs { "every", "grouped", "save" } do
+    it("that is full can be pruned free: " .. durability, function()
+      local dir = mount()
+      if not dir then return end
+      local url = dir .. "/" .. durability .. ".db"
+      local engine <close> = assert(pawl.open(url,
+        { durability = durability }))
+      assert(engine:load(kit.one(function(ctx)
+        ctx.vars.text = ("x"):rep(3000)
+      end)))
+      local ok, id, err
+      for i = 1, 5000 do
+        ok, err = engine:start "t.one"
+        if ok and i % 50 == 0 then ok, err = engine:run() end
+        if not ok then break end
+      end
+      assert.is_nil(ok)
+      assert.matches("full", tostring(err))
+      local tries = 0
+      repeat -- what was held is given back
+        tries = tries + 1
+      until engine:run() or tries == 50
+      local gone = assert(engine:prune { retain = 0, share = 100 })
+      assert.is_true(gone.instances.removed > 50 and gone.freed_bytes > 1e6)
+      id = assert(engine:start "t.one")
+      assert(engine:run())
+      assert.completed(engine, id)
+      assert.is_true(assert(engine:health()).sound)
+    end)
+  end
+
   it("that is full has its log put into the file, and the commit repeated",
     function()
       local engine, clock, url = sqlite.fresh()
