@@ -13,6 +13,15 @@ describe("pawl start --many", function()
     return here
   end
 
+  it("tells in its help what a line may have, and no more", function()
+    local here = folder()
+    local told = here:pawl("start", "--help").out:gsub("%s+", " ")
+      :match "options of that one: (.-);"
+    here:write("list.jsonl", '{"nothing":1}')
+    local ran = here:pawl("start", "t.hello", "--many", "list.jsonl")
+    assert.equal((ran.err:match "known: (.-)%)":gsub("input, ", "")), told)
+  end)
+
   it("starts an instance a line, and prints their ids in order", function()
     local here = folder()
     here:write("list.jsonl", '{"input":{"n":1}}\n\n'

@@ -312,7 +312,8 @@ local flags = {
 local function names_of_item()
   local list = {}
   for name in pairs(verb_args.of "item") do
-    if name ~= "input" then list[#list + 1] = name end
+    -- one version for all: --version
+    if name ~= "input" and name ~= "version" then list[#list + 1] = name end
   end
   table.sort(list)
   return table.concat(list, ", ")
