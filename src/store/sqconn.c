@@ -379,8 +379,8 @@ static int is_marked_whole(pawl_sqconn *c) {
 
 /* The disk had no room for a commit, which is undone: what is in the log goes
  * into the file, which has the pages, and the disk has the log's room again, or
- * the log is begun anew over it. 0: nothing was gained, or that has not helped. Under
- * the lock beside. */
+ * the log is begun anew over it. 0: nothing was gained, or that has not helped.
+ * Under the lock beside. */
 static int make_room(pawl_sqconn *c) {
   int pages = 0, moved = 0;
 

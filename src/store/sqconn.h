@@ -21,9 +21,10 @@
  *          both sees a store; who has a copy of the file alone is told so, and
  *          gets no store that has forgotten what was committed last. The last
  *          who closes the file puts its log into it, and that, too. Who is
- *          killed in the midst of it leaves a log that ends with the mark: where
- *          somebody else, such as the command sqlite3, has put that into the
- *          file and taken it away, the file beside says that nothing is missing.
+ *          killed in the midst of it leaves a log that ends with the mark:
+ *          where somebody else, such as the command sqlite3, has put that into
+ *          the file and taken it away, the file beside says that nothing is
+ *          missing.
  * Turns    SQLite's write lock goes to whoever asks while it is free, which is
  *          nearly always the process that has just given it back. Who waits
  *          says so by a lock on the file beside, and who sees that after its
