@@ -354,6 +354,15 @@ void pawl_spots_free(pawl_spots *spots);
  * their number in *depth; NULL: there are no more. */
 const int *pawl_spots_at(const pawl_spots *spots, int node, int i, int *depth);
 
+/* What of a task, or of its escalation, as JSON, no store keeps as text: a zero
+ * byte, or what is found by it and longer than PAWL_MAX_TASK_WORD. */
+typedef struct pawl_unkept {
+  const char *member;
+  const char *why, *want; /* it "has a zero byte"; NULL: all is kept */
+} pawl_unkept;
+pawl_code pawl_task_unkept(const pawl_alloc *alloc, pawl_str task,
+                           pawl_unkept *out, pawl_error *err);
+
 /* Reads what a graph that was checked says as "retain"; at NULL: nothing. */
 void pawl_retain_read(pawl_str retain, pawl_retain *out);
 

@@ -1,6 +1,7 @@
 /* One node of a graph: its kind, and by a table what it may say. */
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../base/nearest.h"
@@ -232,19 +233,6 @@ static pawl_code read_reschedule(pawl_reader *r, pawl_str object,
                         : pawl_reader_wrong(r, "reschedule.event", "there");
 }
 
-/* Text that the store can keep: no more than `most` bytes of it; 0: any. */
-static pawl_code check_kept(pawl_reader *r, pawl_str quoted, size_t most,
-                            const char *field) {
-  pawl_buf_clear(&r->text);
-  pawl_json_unquote(quoted, &r->text);
-  MUST(pawl_buf_check(&r->text, r->err));
-  if (r->text.len && memchr(r->text.at, 0, r->text.len))
-    return pawl_reader_wrong(r, field, "text without a zero byte");
-  if (most && r->text.len > most)
-    return pawl_reader_wrong(r, field, "text of at most 255 bytes");
-  return PAWL_OK;
-}
-
 /* A list of names; only looked at. */
 static pawl_code check_names(pawl_reader *r, pawl_str object,
                              const char *member, const char *field) {
@@ -252,11 +240,9 @@ static pawl_code check_names(pawl_reader *r, pawl_str object,
   if (!pawl_json_get(object, member, &value)) return PAWL_OK;
   if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY)
     return pawl_reader_wrong(r, field, "a list of names");
-  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);) {
+  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);)
     if (pawl_json_kind_of(it.value) != PAWL_JSON_STRING || it.value.len <= 2)
       return pawl_reader_wrong(r, field, "a list of names");
-    MUST(check_kept(r, it.value, PAWL_MAX_TASK_WORD, field));
-  }
   return PAWL_OK;
 }
 
@@ -269,13 +255,11 @@ static pawl_code check_people(pawl_reader *r, pawl_str object,
 }
 
 static pawl_code check_text(pawl_reader *r, pawl_str object,
-                            const char *member, size_t most,
-                            const char *field) {
+                            const char *member, const char *field) {
   pawl_str value;
   if (!pawl_json_get(object, member, &value)) return PAWL_OK;
-  if (pawl_json_kind_of(value) != PAWL_JSON_STRING)
-    return pawl_reader_wrong(r, field, "a string");
-  return check_kept(r, value, most, field);
+  if (pawl_json_kind_of(value) == PAWL_JSON_STRING) return PAWL_OK;
+  return pawl_reader_wrong(r, field, "a string");
 }
 
 static pawl_code check_priority(pawl_reader *r, pawl_str object,
@@ -300,6 +284,64 @@ static pawl_code check_due(pawl_reader *r, pawl_str object) {
   return pawl_reader_wrong(r, "task.due", "a duration in microseconds");
 }
 
+/* ---- what the store keeps of a task as text ---- */
+
+static int is_kept(pawl_str quoted, size_t most, pawl_buf *text,
+                   pawl_unkept *out) {
+  if (pawl_json_kind_of(quoted) != PAWL_JSON_STRING) return 1;
+  pawl_buf_clear(text);
+  pawl_json_unquote(quoted, text);
+  if (text->len && memchr(text->at, 0, text->len)) {
+    out->why = "has a zero byte";
+    out->want = "text without a zero byte";
+  } else if (most && text->len > most) {
+    out->why = "is longer than 255 bytes";
+    out->want = "text of at most 255 bytes";
+  }
+  return !out->why;
+}
+
+pawl_code pawl_task_unkept(const pawl_alloc *alloc, pawl_str task,
+                           pawl_unkept *out, pawl_error *err) {
+  static const struct {
+    const char *name;
+    size_t most;
+  } members[] = {{"title", 0},
+                 {"description", 0},
+                 {"signal", 0},
+                 {"form", PAWL_MAX_TASK_WORD},
+                 {"assignee", PAWL_MAX_TASK_WORD},
+                 {"users", PAWL_MAX_TASK_WORD},
+                 {"roles", PAWL_MAX_TASK_WORD},
+                 {"groups", PAWL_MAX_TASK_WORD}};
+  pawl_buf text = {.alloc = alloc};
+  pawl_str value;
+
+  *out = (pawl_unkept){0};
+  for (size_t i = 0; i < sizeof members / sizeof *members && !out->why; i++) {
+    if (!pawl_json_get(task, members[i].name, &value)) continue;
+    out->member = members[i].name;
+    if (!is_kept(value, members[i].most, &text, out)) break;
+    if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY) continue;
+    for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);)
+      if (!is_kept(it.value, members[i].most, &text, out)) break;
+  }
+  const pawl_code rc = pawl_buf_check(&text, err);
+  pawl_buf_deinit(&text);
+  return rc;
+}
+
+static pawl_code check_kept(pawl_reader *r, pawl_str object,
+                            const char *where) {
+  char field[40];
+  pawl_unkept u;
+
+  MUST(pawl_task_unkept(r->text.alloc, object, &u, r->err));
+  if (!u.why) return PAWL_OK;
+  (void)snprintf(field, sizeof field, "%s.%s", where, u.member);
+  return pawl_reader_wrong(r, field, u.want);
+}
+
 /* The task's own fields stay JSON; here only their types are looked at. */
 static pawl_code read_task(pawl_reader *r, pawl_str object, pawl_node *node) {
   pawl_str task, escalate, input;
@@ -309,11 +351,11 @@ static pawl_code read_task(pawl_reader *r, pawl_str object, pawl_node *node) {
                         PAWL_JSON_OBJECT, "an object", &node->escalate));
   task = node->task.at ? node->task : pawl_strz("{}");
   escalate = node->escalate.at ? node->escalate : pawl_strz("{}");
-  MUST(check_text(r, task, "title", 0, "task.title"));
-  MUST(check_text(r, task, "description", 0, "task.description"));
-  MUST(check_text(r, task, "form", PAWL_MAX_TASK_WORD, "task.form"));
-  MUST(check_text(r, task, "assignee", PAWL_MAX_TASK_WORD, "task.assignee"));
-  MUST(check_text(r, task, "signal", 0, "task.signal"));
+  MUST(check_text(r, task, "title", "task.title"));
+  MUST(check_text(r, task, "description", "task.description"));
+  MUST(check_text(r, task, "form", "task.form"));
+  MUST(check_text(r, task, "assignee", "task.assignee"));
+  MUST(check_text(r, task, "signal", "task.signal"));
   if (pawl_json_get(task, "input", &input) &&
       pawl_json_kind_of(input) != PAWL_JSON_OBJECT &&
       pawl_json_kind_of(input) != PAWL_JSON_ARRAY)
@@ -322,8 +364,10 @@ static pawl_code read_task(pawl_reader *r, pawl_str object, pawl_node *node) {
   MUST(check_due(r, task));
   MUST(check_people(r, task, "task.users", "task.roles", "task.groups"));
   MUST(check_priority(r, escalate, "escalate.priority"));
-  return check_people(r, escalate, "escalate.users", "escalate.roles",
-                      "escalate.groups");
+  MUST(check_people(r, escalate, "escalate.users", "escalate.roles",
+                    "escalate.groups"));
+  MUST(check_kept(r, task, "task"));
+  return check_kept(r, escalate, "escalate");
 }
 
 static int find_branch(const pawl_node *node, const char *name) {

@@ -1,6 +1,5 @@
 /* Tasks: a token stands until a person has dealt with it. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "../../value/json.h"
 #include "../machine.h"
@@ -19,63 +18,21 @@ static void merge_task(const pawl_node *node, pawl_str own, pawl_buf *out) {
   }
 }
 
-static pawl_code check_kept(const pawl_decision *d, const pawl_node *node,
-                            const char *name, pawl_str quoted, size_t most,
-                            pawl_error *err) {
-  pawl_buf text = {.alloc = d->alloc};
-  const char *why = NULL;
-
-  if (pawl_json_kind_of(quoted) != PAWL_JSON_STRING) return PAWL_OK;
-  pawl_json_unquote(quoted, &text);
-  const pawl_code rc = pawl_buf_check(&text, err);
-  if (rc == PAWL_OK && text.len && memchr(text.at, 0, text.len))
-    why = "has a zero byte";
-  else if (rc == PAWL_OK && most && text.len > most)
-    why = "is longer than 255 bytes";
-  pawl_buf_deinit(&text);
-  if (!why) return rc;
-  return pawl_fail(err, PAWL_SCRIPT, "task \"%s\": %s %s", node->name, name,
-                   why);
-}
-
-/* What the store keeps as text: found out here, as the step before it is done,
- * and would else be refused with the task. */
-static pawl_code check_texts(const pawl_decision *d, const pawl_node *node,
-                             pawl_str task, pawl_error *err) {
-  static const struct {
-    const char *name;
-    size_t most;
-  } members[] = {{"title", 0},
-                 {"description", 0},
-                 {"signal", 0},
-                 {"form", PAWL_MAX_TASK_WORD},
-                 {"assignee", PAWL_MAX_TASK_WORD},
-                 {"users", PAWL_MAX_TASK_WORD},
-                 {"roles", PAWL_MAX_TASK_WORD},
-                 {"groups", PAWL_MAX_TASK_WORD}};
-  pawl_str value;
-
-  for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-    const char *name = members[i].name;
-    if (!pawl_json_get(task, name, &value)) continue;
-    MUST(check_kept(d, node, name, value, members[i].most, err));
-    if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY) continue;
-    for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);)
-      MUST(check_kept(d, node, name, it.value, members[i].most, err));
-  }
-  return PAWL_OK;
-}
-
 static pawl_code check_task(const pawl_decision *d, const pawl_node *node,
                             pawl_str task, pawl_error *err) {
   pawl_buf text = {.alloc = d->alloc};
+  pawl_unkept u;
   pawl_str value;
   int ok = 0;
 
   if (!pawl_json_get(task, "title", &value) ||
       pawl_json_kind_of(value) != PAWL_JSON_STRING || value.len == 2)
     return pawl_fail(err, PAWL_SCRIPT, "task \"%s\" has no title", node->name);
-  MUST(check_texts(d, node, task, err));
+  /* here, as the step before it is done: the store would refuse both */
+  MUST(pawl_task_unkept(d->alloc, task, &u, err));
+  if (u.why)
+    return pawl_fail(err, PAWL_SCRIPT, "task \"%s\": %s %s", node->name,
+                     u.member, u.why);
   if (!pawl_json_get(task, "priority", &value)) return PAWL_OK;
   (void)pawl_json_get_text(task, "priority", &text);
   for (int i = 0; i < PAWL_NPRIORITIES; i++)
