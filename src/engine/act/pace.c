@@ -50,12 +50,6 @@ static void adapt(pawl_engine *e, pawl_paced of, int64_t n, int64_t took_us) {
   e->unit_rows[of] = rows > sizes[of].most ? sizes[of].most : rows;
 }
 
-/* It had no room: the next is to need less. */
-static void shrink(pawl_engine *e, pawl_paced of) {
-  const int rows = usual_rows(e, of) / 2;
-  e->unit_rows[of] = rows < sizes[of].least ? sizes[of].least : rows;
-}
-
 pawl_code pawl_pace_begin(pawl_engine *e, int unit, pawl_error *err) {
   const int64_t asked = pawl_clock_mono();
 
@@ -69,7 +63,7 @@ pawl_code pawl_pace_commit(pawl_engine *e, pawl_paced of, int64_t n,
                            pawl_error *err) {
   (void)PAWL_FAULT("engine.pace.unit");
   const pawl_code rc = pawl_store_commit(e->store, err);
-  if (rc == PAWL_FULL || rc == PAWL_BUSY) shrink(e, of);
+  if (rc == PAWL_FULL || rc == PAWL_BUSY) adapt(e, of, 0, PAWL_NEVER);
   if (rc != PAWL_OK) return rc;
   const int64_t took_us = pawl_clock_mono() - e->unit_mono_us;
   if (took_us > e->longest_us) e->longest_us = took_us;
