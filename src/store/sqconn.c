@@ -330,6 +330,12 @@ static int set_mark(pawl_sqconn *c, int has_log) {
   return rc == PAWL_OK;
 }
 
+/* False: it is too long. */
+static int name_beside(const pawl_sqconn *c, char *name, size_t size) {
+  const int n = snprintf(name, size, "%s-pawl-lock", c->path);
+  return n >= 0 && n < (int)size;
+}
+
 /* In the file beside, while the mark is what was committed last. */
 static void note_marked(const pawl_sqconn *c, int is_last) {
   if (c->lock_fd < 0) return;
@@ -340,8 +346,7 @@ static void note_marked(const pawl_sqconn *c, int is_last) {
 /* Had who was killed there, so that nothing came behind the mark? */
 static int was_marked_last(const pawl_sqconn *c) {
   char name[4096], said = 0;
-  const int n = snprintf(name, sizeof name, "%s-pawl-lock", c->path);
-  const int fd = n > 0 && n < (int)sizeof name
+  const int fd = name_beside(c, name, sizeof name)
                      ? open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
                      : -1;
   if (fd < 0) return 0;
@@ -637,8 +642,7 @@ static pawl_code fail_beside(const char *name, pawl_error *err) {
 static pawl_code open_beside(pawl_sqconn *c, pawl_error *err) {
   struct stat st;
   char name[4096];
-  int n = snprintf(name, sizeof name, "%s-pawl-lock", c->path);
-  if (n < 0 || n >= (int)sizeof name)
+  if (!name_beside(c, name, sizeof name))
     return fail_path(c->name, PAWL_INVALID, "58P01", "the path is too long",
                      "", err);
   if (stat(c->path, &st) != 0) st.st_mode = 0600;
@@ -1317,17 +1321,18 @@ pawl_code pawl_sqconn_begin(pawl_sqconn *c, int unit, pawl_error *err) {
   return rc;
 }
 
-static pawl_code try_commit(pawl_sqconn *c, int unit, pawl_error *err) {
-  pawl_code rc = keep_room(c, unit, err);
+static pawl_code commit_kept(pawl_sqconn *c, int unit, pawl_error *err) {
+  MUST(keep_room(c, unit, err));
+  if (PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL)
+    return fail_rc(c, c->name, SQLITE_BUSY, err);
+  if (PAWL_FAULT("commit.full") == PAWL_FAULT_FAIL)
+    return fail_rc(c, c->name, SQLITE_FULL, err);
+  return steer(c, COMMIT, err);
+}
 
-  if (rc != PAWL_OK)
-    ; /* nothing was tried */
-  else if (PAWL_FAULT("commit.busy") == PAWL_FAULT_FAIL)
-    rc = fail_rc(c, c->name, SQLITE_BUSY, err);
-  else if (PAWL_FAULT("commit.full") == PAWL_FAULT_FAIL)
-    rc = fail_rc(c, c->name, SQLITE_FULL, err);
-  else
-    rc = steer(c, COMMIT, err);
+static pawl_code try_commit(pawl_sqconn *c, int unit, pawl_error *err) {
+  const pawl_code rc = commit_kept(c, unit, err);
+
   if (rc != PAWL_FULL || !make_room(c)) return rc;
   return pawl_fail_as(err, PAWL_BUSY, "40001", "try again",
                       "%s: the disk was full, and the log has room again",
