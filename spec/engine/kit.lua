@@ -66,6 +66,15 @@ function kit.timer(after, code)
   return flow
 end
 
+--- Calls one of `code`, and lives on when that has ended: until "go".
+function kit.parent(code, input)
+  local flow = pawl.workflow { code = "t.parent", start = "c" }
+  flow:call("c", { workflow = code, input = input, next = "w" })
+  flow:wait("w", { event = "go", next = "z" })
+  flow:finish "z"
+  return flow
+end
+
 ---- engines ---------------------------------------------------------------
 
 --- Another engine on the same store, under the same clock.

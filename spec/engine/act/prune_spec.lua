@@ -295,12 +295,8 @@ kit.describe("pruning", function(backend)
 
   it("leaves a child while its parent lives, and takes both after", function()
     local engine, clock, url = backend.fresh()
-    local parent = pawl.workflow { code = "t.parent", start = "c" }
-    parent:call("c", { workflow = "t.mixed", input = {}, next = "w" })
-    parent:wait("w", { event = "go", next = "z" })
-    parent:finish "z"
     assert(engine:load(mixed "t.mixed"))
-    assert(engine:load(parent))
+    assert(engine:load(kit.parent("t.mixed", {})))
     local id = run(engine, "t.parent")
     local child = assert(engine:children(id))[1].id
     assert.completed(engine, child)

@@ -120,12 +120,8 @@ kit.describe("purging", function(backend)
 
   it("is refused while its parent lives", function()
     local engine = backend.fresh()
-    local parent = pawl.workflow { code = "t.parent", start = "c" }
-    parent:call("c", { workflow = "t.one", next = "w" })
-    parent:wait("w", { event = "go", next = "z" })
-    parent:finish "z"
     assert(engine:load(kit.one()))
-    assert(engine:load(parent))
+    assert(engine:load(kit.parent "t.one"))
     local id = assert(engine:start "t.parent")
     assert(engine:run())
     local child = assert(engine:children(id))[1].id
