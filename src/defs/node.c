@@ -286,6 +286,7 @@ static pawl_code check_due(pawl_reader *r, pawl_str object) {
 
 /* ---- what the store keeps of a task as text ---- */
 
+/* False also without memory to tell: `text` has failed then. */
 static int is_kept(pawl_str quoted, size_t most, pawl_buf *text,
                    pawl_unkept *out) {
   if (pawl_json_kind_of(quoted) != PAWL_JSON_STRING) return 1;
@@ -298,7 +299,17 @@ static int is_kept(pawl_str quoted, size_t most, pawl_buf *text,
     out->why = "is longer than 255 bytes";
     out->want = "text of at most 255 bytes";
   }
-  return !out->why;
+  return !out->why && !text->failed;
+}
+
+/* In a text, or in each of a list of them. */
+static int are_kept(pawl_str value, size_t most, pawl_buf *text,
+                    pawl_unkept *out) {
+  if (!is_kept(value, most, text, out)) return 0;
+  if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY) return 1;
+  for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);)
+    if (!is_kept(it.value, most, text, out)) return 0;
+  return 1;
 }
 
 pawl_code pawl_task_unkept(const pawl_alloc *alloc, pawl_str task,
@@ -318,13 +329,10 @@ pawl_code pawl_task_unkept(const pawl_alloc *alloc, pawl_str task,
   pawl_str value;
 
   *out = (pawl_unkept){0};
-  for (size_t i = 0; i < sizeof members / sizeof *members && !out->why; i++) {
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
     if (!pawl_json_get(task, members[i].name, &value)) continue;
     out->member = members[i].name;
-    if (!is_kept(value, members[i].most, &text, out)) break;
-    if (pawl_json_kind_of(value) != PAWL_JSON_ARRAY) continue;
-    for (pawl_json_iter it = {0}; pawl_json_walk(value, &it);)
-      if (!is_kept(it.value, members[i].most, &text, out)) break;
+    if (!are_kept(value, members[i].most, &text, out)) break;
   }
   const pawl_code rc = pawl_buf_check(&text, err);
   pawl_buf_deinit(&text);
