@@ -170,17 +170,23 @@ kit.describe("what a tick does besides steps", function(backend)
     assert.is_true(most_at_once(seen, 30) <= 10)
   end)
 
-  it("keeps histories short a few rows at a time, and short", function()
-    local n, flow = 0, pawl.workflow { code = "t.long", start = "a",
+  --- One whose history grows with each of its steps, until `n` were made.
+  local function loop(n)
+    local flow = pawl.workflow { code = "t.long", start = "a",
       keep_history = 100 }
+    local made = 0
     flow:step("a", { next = { on = "a", off = "z" }, run = function()
-      n = n + 1
-      return "on"
+      made = made + 1
+      return made < n and "on" or "off"
     end })
     flow:finish "z"
+    return flow
+  end
+
+  it("keeps histories short a few rows at a time, and short", function()
     local engine, _, url = backend.fresh()
-    assert(engine:load(flow))
-    assert(engine:start "t.long")
+    assert(engine:load(loop(700)))
+    local id = assert(engine:start "t.long")
     probe.row_cost(ROW_US / 2) -- twenty
     local longest, before = 0, 0
     repeat
@@ -189,9 +195,29 @@ kit.describe("what a tick does besides steps", function(backend)
       longest = math.max(longest, rows)
       assert.is_true(before - rows <= 20, before - rows)
       before = rows
-    until n > 700
+    until engine:status(id) == "completed"
     -- what is kept, its slack, and what comes while it is put off
     assert.is_true(longest <= 100 + 64 + 64 + 8 * 20, longest)
+  end)
+
+  it("is put off once in a tick, however often that commits", function()
+    local engine = backend.fresh()
+    assert(engine:load(loop(1000)))
+    local id = assert(engine:start "t.long")
+    probe.row_cost(10 * 1000) -- one, of a tick of 40 ms
+    local pieces, all = 0, 0
+    local function count()
+      pieces = pieces + 1
+      probe.fault("engine.trim.dropped=call", count)
+    end
+    probe.fault("engine.trim.dropped=call", count)
+    repeat
+      pieces = 0
+      assert(engine:tick(0.04))
+      assert.is_true(pieces <= 1, pieces)
+      all = all + pieces
+    until engine:status(id) == "completed"
+    assert.is_true(all > 0)
   end)
 
   it("delivers what has come together one by one, when late", function()

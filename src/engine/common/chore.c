@@ -6,7 +6,7 @@
 #define GUESS_EACH_US 50
 #define OUTLIER 4.0 /* times what was expected: a disk that was busy once */
 #define SHARE 4     /* of a budget, for all chores: one part of so many */
-#define EIGHT 8     /* times that a chore is put off in a row */
+#define EIGHT 8     /* ticks in a row that a chore is put off in */
 
 #ifdef PAWL_TESTING
 static int64_t pretended;
@@ -87,6 +87,13 @@ static int is_bounded(const pawl_budget *b) {
   return b->is_on && b->until_mono_us != PAWL_NEVER;
 }
 
+/* It has found nothing left, once more; often in one tick is once. */
+static int is_its_turn(pawl_chore *c, const pawl_budget *b) {
+  if (c->put_off && c->tick_mono_us == b->began_mono_us) return 0;
+  c->tick_mono_us = b->began_mono_us;
+  return ++c->put_off >= EIGHT;
+}
+
 int64_t pawl_chore_time(pawl_engine *e, pawl_chore *c, double least) {
   pawl_budget *b = &e->budget;
 
@@ -101,7 +108,7 @@ int64_t pawl_chore_time(pawl_engine *e, pawl_chore *c, double least) {
     return us;
   }
   b->put_off++;
-  if (++c->put_off < EIGHT) return 0;
+  if (!is_its_turn(c, b)) return 0;
   c->put_off = 0;
   return share > 0 ? share : 1;
 }

@@ -7,9 +7,9 @@
  * ticks go on with the rest.
  *
  * All chores together have a quarter of a short tick's budget (work/budget.h),
- * and only what steps have left of it. Who has found nothing left EIGHT times
- * in a row gets a quarter all the same, and one row at least: then the tick may
- * be late by so much, and nothing starves.
+ * and only what steps have left of it. Who has found nothing left in EIGHT
+ * ticks in a row gets a quarter all the same, once, and one row at least: then
+ * the tick may be late by so much, and nothing starves.
  *
  * In a longer tick nothing is put off: a piece has what is left, or a quarter.
  * A tick without an end, and what is done outside of ticks, is not bounded.

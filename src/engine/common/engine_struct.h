@@ -85,8 +85,9 @@ typedef struct pawl_cost {
 
 /* What a tick does besides steps, a piece at a time. */
 typedef struct pawl_chore {
-  pawl_cost cost; /* of rows */
-  int put_off;    /* times in a row */
+  pawl_cost cost;       /* of rows */
+  int put_off;          /* so many ticks in a row, the last of which began */
+  int64_t tick_mono_us; /* then */
 } pawl_chore;
 
 /* What the time of a tick goes into. */
