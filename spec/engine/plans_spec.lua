@@ -49,6 +49,7 @@ local MEANT = {
     .. "left to do: leases" },
   { "agenda_claim", "ready .*version=", "the first of each version" },
   { "agenda_claim_suspect", "suspect .*version=", "the same" },
+  { "agenda_claim_due", "due .*due_at<", "what is due: a batch" },
   { "agenda_offers", "ready", "the first of the next version" },
   { "agenda_offers", "agenda_suspect", "the same" },
   { "agenda_promote", "due .*due_at<", "what is due: a batch" },

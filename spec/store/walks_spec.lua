@@ -86,6 +86,8 @@ local MEANT = {
     "the same" },
   { "agenda_offers", "agenda_ready", "the first of the next version" },
   { "agenda_offers", "agenda_suspect", "the same" },
+  { "agenda_claim_due", "left", "prefixes that are suspended: a few" },
+  { "agenda_claim_due", "agenda_due by .*due_at <=", "what is due: a batch" },
   { "agenda_promote", "agenda_due by .*due_at <=", "what is due: a batch" },
   { "agenda_orphan", "agenda_due by .*due_at <=", "what may be leased" },
   { "agenda_unclaim_lease", "agenda_due by .*due_at <=", "the same" },

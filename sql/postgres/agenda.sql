@@ -82,6 +82,39 @@ update pawl.agenda a
   from due where a.shard = @shard and a.ctid = due.place
 {{claimed}};
 
+-- name: agenda_claim_due
+-- args: like agenda_claim
+-- rows: like agenda_claim
+-- Of an agenda on which nothing was ready: those whose time has come, where
+-- they are no more than @max, so that none of them would have come before
+-- others. They need not be made ready first.
+with due as materialized (
+  select ctid as place, workflow, version, executor_group, lease, takeovers
+    from pawl.agenda
+   where shard = @shard and not ready and due_at <= coalesce(@now, now())
+   order by due_at limit @max + 1
+), ours as materialized (
+  select a.place from unnest(@workflow, @version) as w (workflow, version)
+   cross join lateral (
+     select place from due
+      where workflow = w.workflow and version = w.version
+        and executor_group = @executor_group
+        and lease is null and takeovers = 0
+        and (select count(*) from due) <= @max offset 0) c
+   cross join lateral (
+     select ctid as place from pawl.agenda
+      where shard = @shard and ctid = c.place and not ready
+        and due_at <= coalesce(@now, now())
+        and lease is null and takeovers = 0 for update skip locked) a
+   where {{unless_suspended w.workflow}}
+   limit @max
+)
+update pawl.agenda a
+   set {{leased_anew}},
+       due_at = {{from_now @lease_us}}
+  from ours where a.shard = @shard and a.ctid = ours.place
+{{claimed}};
+
 -- name: agenda_claim_suspect
 -- args: @shard smallint, @executor_group text, @workflow text[],
 --       @version integer[], @lease uuid, @executor uuid,

@@ -65,6 +65,28 @@ update pawl_agenda
  {{claim_from b.lease is null and b.takeovers = 0; @max}}
 {{claimed}};
 
+-- name: agenda_claim_due
+-- run: once
+-- Differs: as agenda_claim, led by the agenda.
+update pawl_agenda
+   set {{leased_anew}},
+       due_at = @now + @lease_us
+ where shard = @shard and instance in (
+  select a.instance
+    from (select instance, workflow, version from pawl_agenda
+           where shard = @shard and not ready and due_at <= @now
+             and (select count(*)
+                    from (select 1 from pawl_agenda
+                           where shard = @shard and not ready
+                             and due_at <= @now limit @max + 1)) <= @max
+             and executor_group = @executor_group
+             and lease is null and takeovers = 0) a
+   cross join json_each(@workflow) w
+   cross join json_each(@version) v on v.key = w.key
+   where a.workflow = w.value and a.version = v.value
+     and {{unless_suspended w.value}})
+{{claimed}};
+
 -- name: agenda_claim_suspect
 -- run: once
 update pawl_agenda

@@ -1,6 +1,7 @@
 -- Claims of several workers at one moment, each in a transaction of its own.
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
+local probe = require "spec.support.probe"
 
 kit.describe("a claim beside others that are under way", function(backend)
   if backend.name ~= "postgres" then return end -- one writer at a time
@@ -25,9 +26,10 @@ kit.describe("a claim beside others that are under way", function(backend)
   end)
 end)
 
--- Four statements claim: of the workflows that are served, as many as there is
--- room for; one that was taken over, alone; one by its id; and that, whoever
--- holds it. What follows is the same.
+-- Statements that claim: of the workflows that are served, as many as there is
+-- room for; what has come due and nothing else is ready; one that was taken
+-- over, alone; one by its id; and that, whoever holds it. What follows is the
+-- same.
 kit.describe("an instance", function(backend)
   --- a and b, then a wait for an hour.
   local function flow()
@@ -118,5 +120,124 @@ kit.describe("an instance that another had held", function(backend)
     local rows = killed(false)
     assert.equal("cancelled", rows.instance[1].status)
     assert.same(rows, killed(true))
+  end)
+end)
+
+kit.describe("what comes due while a worker is idle", function(backend)
+  local HOUR <const> = 3600
+
+  --- A step behind a timer of an hour; `ran` has the inputs' names in order.
+  local function late(ran, code)
+    local flow = pawl.workflow { code = code or "t.late", start = "t" }
+    flow:timer("t", { after = "1h", next = "a" })
+    flow:step("a", { next = "z",
+      run = function(ctx) ran[#ran + 1] = ctx.input.name end })
+    flow:finish "z"
+    return flow
+  end
+
+  --- An engine that has seen the workflow, and is idle.
+  local function idle(ran, options)
+    local engine, clock, url = backend.fresh(options)
+    assert(engine:load(late(ran)))
+    local function start(name, more, code)
+      return (assert(engine:start(code or "t.late", { name = name }, more)))
+    end
+    start "first"
+    assert(engine:run())
+    clock:advance(HOUR)
+    assert(engine:run())
+    assert.same({ "first" }, ran)
+    ran[1] = nil
+    return engine, clock, url, start
+  end
+
+  it("is claimed as it is, and not made ready first", function()
+    local ran = {}
+    local engine, clock, url, start = idle(ran)
+    start "a"
+    assert(engine:run())
+    assert(engine:tick()) -- knows what comes next
+    clock:advance(HOUR)
+    local before, now, held = engine:count(), nil, nil
+    probe.fault("engine.claim.after=call", function()
+      now = engine:count()
+      held = kit.count(backend, url, "agenda", "lease is not null")
+    end)
+    assert(engine:tick())
+    probe.fault(nil)
+    assert.same({ "a" }, ran)
+    assert.equal(1, held)
+    -- one unit, of the claim, the load, and what is next
+    assert.equal(1, now.transactions - before.transactions)
+    assert.equal(3, now.statements - before.statements)
+  end)
+
+  it("is run by its priority, all of it or first what goes before", function()
+    for _, batch in ipairs { 2, 8 } do
+      local ran = {}
+      local engine, clock, _, start = idle(ran, { batch = batch })
+      start("low", { priority = 1 })
+      start("high", { priority = 9 })
+      start("middle", { priority = 5 })
+      assert(engine:run())
+      clock:advance(HOUR)
+      assert(engine:run())
+      assert.same({ "high", "middle", "low" }, ran)
+    end
+  end)
+
+  it("is passed by where it is others' to run", function()
+    local ran, theirs = {}, {}
+    local engine, clock, url, start = idle(ran)
+    local other = kit.rival(backend, url, clock, { group = "theirs" })
+    assert(other:load(late(theirs)))
+    assert(engine:load(late(ran, "t.rests")))
+    start("a")
+    start("theirs", { group = "theirs" })
+    start("rests", {}, "t.rests")
+    assert(engine:run())
+    assert(other:run())
+    assert(engine.workflows:suspend { workflow = "t.rests" })
+    clock:advance(HOUR)
+    assert(engine:run())
+    assert.same({ "a" }, ran)
+    assert(other:run())
+    assert.same({ "theirs" }, theirs)
+    assert(engine.workflows:resume { workflow = "t.rests" })
+    assert(engine:run())
+    assert.same({ "a", "rests" }, ran)
+  end)
+
+  it("is taken over where its holder is gone, alone", function()
+    local ran = {}
+    local engine, clock, url, start = idle(ran)
+    local lost = start "lost"
+    start "b"
+    assert(engine:run())
+    clock:advance(HOUR)
+    kit.claim(kit.store(url, clock), lost, { lease_us = 1000 })
+    clock:advance(1)
+    assert(engine:run())
+    table.sort(ran)
+    assert.same({ "b", "lost" }, ran)
+    assert.matches("recovered t", kit.trail(engine, lost))
+  end)
+
+  it("runs once where two see it come", function()
+    local ran = {}
+    local engine, clock, url, start = idle(ran)
+    local rival = kit.rival(backend, url, clock)
+    assert(rival:load(late(ran)))
+    start "a"
+    assert(engine:run())
+    assert(rival:run())
+    clock:advance(HOUR)
+    probe.fault("engine.claim.after=call", function()
+      probe.fault(nil)
+      assert(rival:run())
+    end)
+    assert(engine:run())
+    assert.same({ "a" }, ran)
   end)
 end)

@@ -153,7 +153,7 @@ typedef struct claim {
   const pawl_id *id; /* of those that claim by ids: n of them; else NULL */
   int n;
   int shard;
-  int want; /* of agenda_claim: no more than these */
+  int want; /* of agenda_claim, agenda_claim_due: no more than these */
   pawl_id lease;
   int at, load_at; /* and that of its load; at -1: nothing was sent */
 } claim;
@@ -352,6 +352,9 @@ static void put_claim(pawl_engine *e, const claim *c, int64_t now) {
     if (c->stmt == PAWL_STMT_agenda_claim)
       PAWL_PUT(a, agenda_claim, CLAIM_MEMBERS(e, c, now), OFFER_MEMBERS(e, i),
                .max = c->want);
+    else if (c->stmt == PAWL_STMT_agenda_claim_due)
+      PAWL_PUT(a, agenda_claim_due, CLAIM_MEMBERS(e, c, now),
+               OFFER_MEMBERS(e, i), .max = c->want);
     else
       PAWL_PUT(a, agenda_claim_suspect, CLAIM_MEMBERS(e, c, now),
                OFFER_MEMBERS(e, i));
@@ -430,6 +433,35 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err) {
   }
   if (got < want) e->fresh_ready = 0; /* until the next look */
   return PAWL_OK;
+}
+
+/* As claim_now, and what is due behind those is read with them. */
+static pawl_code claim_due(pawl_engine *e, claim *c, pawl_error *err) {
+  pawl_rows rows;
+  int next, got;
+  pawl_code rc = PAWL_OK;
+
+  TRY(send_claim(e, c, err));
+  if (c->at < 0) return PAWL_OK;
+  TRY(PAWL_SEND(e->store, agenda_next, &next, err, .shard = c->shard,
+                .now = pawl_store_now(e->store)));
+  TRY(end_claim(e, c, pawl_store_commit, err));
+  pawl_store_rows(e->store, next, &rows);
+  const pawl_agenda_next_row row = pawl_read_agenda_next(&rows, 0);
+  saw_clock(e, row.now);
+  e->next_due_us = row.due_at ? row.due_at : PAWL_NEVER;
+  (void)PAWL_FAULT("engine.claim.after");
+  TRY(take_claim(e, c, &got, err));
+out:
+  if (rc != PAWL_OK) pawl_store_rollback(e->store);
+  return rc;
+}
+
+pawl_code pawl_claim_due(pawl_engine *e, int want, pawl_error *err) {
+  claim c = {.stmt = PAWL_STMT_agenda_claim_due, .want = want};
+
+  assert(e->nshards == 1);
+  return claim_due(e, &c, err);
 }
 
 pawl_code pawl_claim_unlooked(pawl_engine *e, int want, pawl_error *err) {

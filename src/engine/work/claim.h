@@ -1,9 +1,11 @@
 /* engine/work/claim.h: leases: taking them, keeping them, giving them back.
  *
- * Five statements claim, as they choose otherwise:
+ * Six statements claim, as they choose otherwise:
  *
  *   agenda_claim          what is due of the workflows that are served: up to
  *                         128 at the cost of one trip
+ *   agenda_claim_due      what has come due and is not ready yet, where nothing
+ *                         is, and no more than those: an idle worker's timers
  *   agenda_claim_suspect  of those one that was taken over, alone: who brings
  *                         down his worker brings down nobody else's step (N3)
  *   agenda_claim_one      one by its id, whatever its group: who asks for it
@@ -38,6 +40,10 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err);
 /* Claims of the workflows that the last look showed, or earlier ones; the next
  * look is put off until this is done, but not for long. */
 pawl_code pawl_claim_unlooked(pawl_engine *e, int want, pawl_error *err);
+/* What has come due since, up to `want` of it and not where it is more, when
+ * the last look has shown nothing else: it is not made ready first, which would
+ * be a commit of its own. Of a store with one shard. Nothing is claimed: look. */
+pawl_code pawl_claim_due(pawl_engine *e, int want, pawl_error *err);
 /* As pawl_claim_more, sent ahead; not for those taken over. */
 pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err);
 /* This one instance; *got 0: not there, not due, or held by another. When its

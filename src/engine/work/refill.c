@@ -95,6 +95,13 @@ static int is_timer_due(pawl_engine *e) {
          pawl_clock_mono() >= e->timer_mono_us;
 }
 
+/* Nothing else is ready, as far as anybody has said. */
+static int has_only_timers(pawl_engine *e) {
+  return e->nshards == 1 && is_timer_due(e) && e->nheld == e->nwaiting &&
+         !e->fresh_ready && !e->suspect_ready && !e->woken && !e->claiming &&
+         !owes_look(e) && !pawl_alone_is_next(e);
+}
+
 static int must_look(pawl_engine *e) {
   return pawl_clock_mono() >= e->look_mono_us || is_timer_due(e) ||
          (owes_look(e) && pawl_refill_is_spent(e)) ||
@@ -126,6 +133,9 @@ static pawl_code refill(pawl_engine *e, int want, pawl_error *err) {
   if (want > 0 && may_skip_look(e)) {
     e->woken = 0;
     MUST(pawl_claim_unlooked(e, want, err));
+    if (e->nheld > e->nwaiting) return PAWL_OK;
+  } else if (want > 0 && has_only_timers(e)) {
+    MUST(pawl_claim_due(e, want, err));
     if (e->nheld > e->nwaiting) return PAWL_OK;
   }
   MUST(look(e, err));
