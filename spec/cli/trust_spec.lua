@@ -96,8 +96,8 @@ for _, backend in ipairs(backends) do
       assert.matches("author +spells", shown)
       assert.matches("may +db start=mod%.%*,duel", shown)
       assert.matches("handlers +5000000 instructions, 0%.05 s", shown)
-      assert.matches("instance +1000000 bytes, 7 tokens, 1000 variables",
-        shown)
+      assert.matches("instance +100 ancestors, 1000000 bytes, 7 tokens, "
+        .. "1000 variables", shown)
       local flow = here:json("workflow", "list", env)[1]
       assert.same({ db = true, await = false, start = { "mod.*", "duel" },
         signal = {}, host = {} }, flow.grants.may)

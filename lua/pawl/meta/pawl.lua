@@ -238,8 +238,8 @@ function pawl.doctor(url, options) end
 ---                                 lines of one handler; 1000
 ---@field per_minute? { starts?: integer, timers?: integer, events?: integer, emits?: integer, signals?: integer, logs?: integer }
 ---                                 of all its instances; 1000 of each
----@field per_instance? { variables?: integer, bytes?: integer, tokens?: integer }
----                                 of each one; 1000, 1 MB of these, 1000
+---@field per_instance? { variables?: integer, bytes?: integer, tokens?: integer, ancestors?: integer }
+---                                 of each one; 1000, 1 MB of these, 1000, 100
 ---@field helper? string            isolated: the command `pawl`, which it runs
 ---                                 in; the one that was installed
 

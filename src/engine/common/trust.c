@@ -28,7 +28,8 @@ enum {
   A_MINUTE = 1000, /* of each that has a quota, where nothing is said */
   MOST_VARIABLES = 1000,
   MOST_BYTES = 1000 * 1000,
-  MOST_TOKENS = 1000
+  MOST_TOKENS = 1000,
+  MOST_ANCESTORS = 100
 };
 
 static const pawl_option trust_rows[] = {
@@ -159,7 +160,8 @@ static pawl_code read_quotas(pawl_str json, given_quotas *q, pawl_error *err) {
 static pawl_code read_bounds(pawl_str json, given_bounds *b, pawl_error *err) {
   *b = (given_bounds){.n = {[PAWL_BOUND_VARIABLES] = MOST_VARIABLES,
                             [PAWL_BOUND_BYTES] = MOST_BYTES,
-                            [PAWL_BOUND_TOKENS] = MOST_TOKENS}};
+                            [PAWL_BOUND_TOKENS] = MOST_TOKENS,
+                            [PAWL_BOUND_ANCESTORS] = MOST_ANCESTORS}};
   return json.len ? pawl_options_read(&bound_options, json, b, err) : PAWL_OK;
 }
 
