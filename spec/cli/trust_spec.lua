@@ -109,6 +109,21 @@ for _, backend in ipairs(backends) do
         here:pawl("workflow", "list", env).out)
     end)
 
+    if backend.name == "sqlite" then
+      it("has the tables shown that are granted", function()
+        for _, one in ipairs { { '["mod_*"]', "db%.write=mod_%*" },
+          { "[]", "db, of no table" },
+          { '{"read":["a","b"],"write":"c"}', "db%.read=a,b db%.write=c" } } do
+          assert.equal(0, here:pawl("deploy", "mod.lua", "--trust",
+            ('{"may":{"db":%s}}'):format(one[1]), env).code)
+          assert.matches("limited +guest +" .. one[2],
+            here:pawl("workflow", "list", env).out)
+        end
+        assert.same({ read = { "a", "b" }, write = { "c" } },
+          here:json("workflow", "list", env)[1].grants.may.tables)
+      end)
+    end
+
     it("leaves out what no workflow has", function()
       assert.equal(0, here:pawl("deploy", "mod.lua", env).code)
       local listed = here:pawl("workflow", "list", env).out

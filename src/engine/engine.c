@@ -172,6 +172,8 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
   MUST(init_slots(e, err));
   MUST(pawl_store_open(url, &store, &e->store, err));
   e->config.copy = NULL; /* the caller's bytes */
+  MUST(pawl_trust_check_tables(&e->trust,
+                               pawl_store_can_hold_to_tables(e->store), err));
   e->nshards = pawl_store_shards(e->store);
   e->sql_limit_us = pawl_store_open_limit(e->store);
   MUST(pawl_registry_new(&e->alloc, &e->registry, err));

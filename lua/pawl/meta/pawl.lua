@@ -228,7 +228,7 @@ function pawl.doctor(url, options) end
 ---                                 defined are not his; "guest"
 ---@field codes? string|string[]    what a file may define: "mod.*"; any
 ---@field takes? string|string[]    of these it may define another's as well
----@field may? { db?: boolean, await?: boolean, start?: string|string[], signal?: string|string[], host?: string|string[] }  what
+---@field may? { db?: boolean|string|string[]|{ read?: string|string[], write?: string|string[] }, await?: boolean, start?: string|string[], signal?: string|string[], host?: string|string[] }  what
 ---                                 its handlers may call; nothing of these
 ---@field memory? integer           bytes of its Lua state; 16 MB
 ---@field instructions? integer     of a handler, and of a load; 5 million
