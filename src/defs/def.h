@@ -290,6 +290,7 @@ typedef struct pawl_def {
   int64_t handler_us; /* that one of them may take */
   int64_t wait_us;    /* and with all that it waits */
   int may_wait;       /* it was granted what handlers wait by */
+  int has_waited;     /* a handler of it has, in this process */
   /* memory */
   const pawl_alloc *alloc;
   struct pawl_def_arena *arena;
