@@ -467,7 +467,9 @@ typedef struct pawl_config {
                              allocator, a virtual clock or ":memory:". */
   int32_t concurrency;      /* handlers that may wait (ctx.await) at one time,
                               three quarters of them of definitions that are
-                              not trusted; 100 */
+                              not trusted; and beyond that, by an eighth and
+                              one, the first of definitions of which none has
+                              waited yet; 100 */
   const char *tenant;       /* the engine is this one's (1 to 255 bytes);
                               nobody's: it sees all */
   const char *schema;       /* where in a PostgreSQL database the store is;

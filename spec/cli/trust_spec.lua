@@ -96,8 +96,8 @@ for _, backend in ipairs(backends) do
       assert.matches("author +spells", shown)
       assert.matches("may +db start=mod%.%*,duel", shown)
       assert.matches("handlers +5000000 instructions, 0%.05 s", shown)
-      assert.matches("instance +1000000 bytes, 7 tokens, 1000 variables",
-        shown)
+      assert.matches("instance +100 ancestors, 1000000 bytes, 7 tokens, "
+        .. "1000 variables", shown)
       local flow = here:json("workflow", "list", env)[1]
       assert.same({ db = true, await = false, start = { "mod.*", "duel" },
         signal = {}, host = {} }, flow.grants.may)
@@ -108,6 +108,21 @@ for _, backend in ipairs(backends) do
       assert.matches("limited +spells +nothing",
         here:pawl("workflow", "list", env).out)
     end)
+
+    if backend.name == "sqlite" then
+      it("has the tables shown that are granted", function()
+        for _, one in ipairs { { '["mod_*"]', "db%.write=mod_%*" },
+          { "[]", "db, of no table" },
+          { '{"read":["a","b"],"write":"c"}', "db%.read=a,b db%.write=c" } } do
+          assert.equal(0, here:pawl("deploy", "mod.lua", "--trust",
+            ('{"may":{"db":%s}}'):format(one[1]), env).code)
+          assert.matches("limited +guest +" .. one[2],
+            here:pawl("workflow", "list", env).out)
+        end
+        assert.same({ read = { "a", "b" }, write = { "c" } },
+          here:json("workflow", "list", env)[1].grants.may.tables)
+      end)
+    end
 
     it("leaves out what no workflow has", function()
       assert.equal(0, here:pawl("deploy", "mod.lua", env).code)

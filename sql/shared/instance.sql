@@ -475,6 +475,16 @@ select no, node, state, visit, previous_node, parent, scope, fork, branch,
 select root, tenant, executor_group
   from pawl.instance where shard = @shard and id = @id;
 
+-- name: instance_ancestors
+-- args: @shard smallint, @id uuid
+-- rows: ancestors bigint, trust text
+-- How many have led to one that sends an event, and how far it is trusted.
+select coalesce({{member i.parent_place; ancestors}}::bigint, 0) as ancestors,
+       (select w.trust from pawl.workflow w
+         where w.code = i.workflow and w.version = i.version
+           and w.current) as trust
+  from pawl.instance i where i.shard = @shard and i.id = @id;
+
 -- name: instance_names
 -- args: @shard smallint, @id uuid[]
 -- rows: id uuid, key text, business_key text

@@ -281,12 +281,16 @@ typedef struct pawl_def {
   int is_isolated;  /* and that not even in this process; is_limited, too */
   /* of a limited one: */
   int64_t per_minute[PAWL_NQUOTAS], per_instance[PAWL_NBOUNDS];
+  /* tables that its own SQL may read, and write as well, as lists of patterns;
+   * both NULL: any */
+  const char *db_read, *db_write;
   const char *author; /* whose it is; NULL: the host's own */
   const char *grants; /* what it may, as JSON */
   int takes;          /* its code, if that is another's */
   int64_t handler_us; /* that one of them may take */
   int64_t wait_us;    /* and with all that it waits */
   int may_wait;       /* it was granted what handlers wait by */
+  int has_waited;     /* a handler of it has, in this process */
   /* memory */
   const pawl_alloc *alloc;
   struct pawl_def_arena *arena;

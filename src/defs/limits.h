@@ -30,7 +30,8 @@ typedef enum pawl_quota {
 #define PAWL_BOUNDS(X)         \
   X(VARIABLES, "variables")    \
   X(BYTES, "bytes") /* of these */ \
-  X(TOKENS, "tokens")
+  X(TOKENS, "tokens")            \
+  X(ANCESTORS, "ancestors") /* that began each other, down to it */
 /* clang-format on */
 typedef enum pawl_bound {
 #define PAWL_BOUND_ENUM(name, text) PAWL_BOUND_##name,

@@ -123,8 +123,8 @@ static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
   e->fds = pawl_ration_calloc(&e->ration, sizeof *e->fds * (n + 1));
   e->fd_flights =
       pawl_ration_calloc(&e->ration, sizeof *e->fd_flights * (n + 1));
-  e->flights = pawl_ration_calloc(
-      &e->ration, sizeof *e->flights * (size_t)e->config.concurrency);
+  e->flights = pawl_ration_calloc(&e->ration,
+                                  sizeof *e->flights * (size_t)PAWL_PLACES(e));
   e->base.alloc = &e->alloc;
   /* each is cleared when it is used first: slots.c */
   e->held = pawl_realloc(&e->alloc, NULL, 0, sizeof *e->held * n);
@@ -172,6 +172,8 @@ static pawl_code open_parts(pawl_engine *e, const char *url, pawl_error *err) {
   MUST(init_slots(e, err));
   MUST(pawl_store_open(url, &store, &e->store, err));
   e->config.copy = NULL; /* the caller's bytes */
+  MUST(pawl_trust_check_tables(&e->trust,
+                               pawl_store_can_hold_to_tables(e->store), err));
   e->nshards = pawl_store_shards(e->store);
   e->sql_limit_us = pawl_store_open_limit(e->store);
   MUST(pawl_registry_new(&e->alloc, &e->registry, err));
@@ -285,7 +287,7 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_release(&alloc, e->fds, sizeof *e->fds * (slots + 1));
   pawl_release(&alloc, e->fd_flights, sizeof *e->fd_flights * (slots + 1));
   pawl_release(&alloc, e->flights,
-               sizeof *e->flights * (size_t)e->config.concurrency);
+               sizeof *e->flights * (size_t)PAWL_PLACES(e));
   pawl_buf_deinit(&e->base);
   for (int i = 0; i < PAWL_MAX_SUBMITTED; i++)
     pawl_release(&alloc, e->sent[i].list, sizeof *e->sent[i].list * slots);
@@ -551,7 +553,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   const pawl_held *h;
   pawl_code rc = PAWL_OK;
   int got = 0, fresh = e->fresh_ready, suspect = e->suspect_ready;
-  int suspended = 0, held_up = e->held_up;
+  int suspended = 0, held_up = e->held_up, kept_out = e->kept_out;
 
   if (!stats) stats = &own;
   TRY(pawl_rounds_begin(e, budget_us, stats, err));
@@ -575,7 +577,7 @@ pawl_code pawl_engine_tick_one(pawl_engine *e, const pawl_id *id,
   }
   if (status) *status = text;
   /* the others are not meant here */
-  e->fresh_ready = e->suspect_ready = e->held_up = 0;
+  e->fresh_ready = e->suspect_ready = e->held_up = e->kept_out = 0;
 out:
   rc = pawl_rounds_end(e, rc, err);
   e->interrupted = 0;
@@ -585,6 +587,7 @@ out:
   e->fresh_ready = fresh;
   e->suspect_ready = suspect;
   e->held_up = held_up;
+  e->kept_out = kept_out;
   return rc;
 }
 

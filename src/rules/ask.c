@@ -23,6 +23,7 @@ pawl_code pawl_spend(pawl_decision *d, pawl_quota quota, int64_t n,
   pawl_code rc;
 
   if (!n || !d->def->is_limited) return PAWL_OK;
+  if (quota == PAWL_QUOTA_STARTS) MUST(pawl_starts_bear(d, err));
   rc = d->world->spend(d->world->ud, d, quota, n, &wait_us, err);
   if (rc == PAWL_OK) return PAWL_OK;
   pawl_said_clear(d->result); /* nothing of it counts */

@@ -23,8 +23,9 @@ pawl_effect *pawl_message(pawl_decision *d, int32_t token, const char *kind,
 /* The part of a "start" message that says who asked, and what becomes of it:
  * its place in its parent, as the child's row has it. A token that waits for it
  * is named; the index is of an each's item. */
-static void add_place(pawl_object *o, int leave, const pawl_token *t,
-                      const char *node, int64_t index) {
+static void add_place(const pawl_decision *d, pawl_object *o, int leave,
+                      const pawl_token *t, const char *node, int64_t index) {
+  const int64_t ancestors = pawl_ancestors_below(d);
   pawl_object place;
 
   pawl_member_object(o, "place", &place);
@@ -33,6 +34,7 @@ static void add_place(pawl_object *o, int leave, const pawl_token *t,
   pawl_member_int(&place, "visit", t->visit);
   if (index >= 0) pawl_member_int(&place, "index", index);
   pawl_member_textz(&place, "end", leave ? "leave" : "cancel");
+  if (ancestors) pawl_member_int(&place, "ancestors", ancestors);
   pawl_object_end(&place);
 }
 
@@ -109,7 +111,7 @@ void pawl_child_send(pawl_decision *d, int k, const pawl_node *node,
   pawl_member_json(&o, "input", input.len ? input : pawl_strz("{}"));
   pawl_member_json(&o, "options", options.len ? options : pawl_strz("{}"));
   pawl_member_bool(&o, "track", 1);
-  add_place(&o, node->parent_end_leave, pawl_tok(d, k), node->name, index);
+  add_place(d, &o, node->parent_end_leave, pawl_tok(d, k), node->name, index);
   pawl_object_end(&o);
   d->plan.state.children++;
 }
@@ -151,7 +153,7 @@ static void take_start(pawl_decision *d, pawl_str start) {
   pawl_member_json(&o, "options", pawl_buf_str(&rest));
   pawl_member_bool(&o, "track", track);
   none.visit = d->plan.state.visit;
-  add_place(&o, leave, &none, d->plan.state.node ? d->plan.state.node : "",
+  add_place(d, &o, leave, &none, d->plan.state.node ? d->plan.state.node : "",
             -1);
   pawl_object_end(&o);
   d->plan.state.children += track;

@@ -259,10 +259,21 @@ static int has_wrong_input(pawl_decision *d) {
   return 1;
 }
 
+/* Nor who led to it: an event, or one that is trusted, asks for no limit of its
+ * own. */
+static int has_too_many_ancestors(pawl_decision *d) {
+  pawl_error err;
+
+  if (pawl_ancestors_bear(d, &err) == PAWL_OK) return 0;
+  pawl_fail_outright(d, &err);
+  pawl_trace_verdict(d);
+  return 1;
+}
+
 static void begin(pawl_decision *d) {
   int k;
 
-  if (has_wrong_input(d)) return;
+  if (has_wrong_input(d) || has_too_many_ancestors(d)) return;
   k = first_token(d);
   if (k < 0 || pawl_halts(d, k) || !is_dated(d, k)) return;
   if (d->def->nodes[d->def->start].kind == PAWL_KIND_STEP)

@@ -164,6 +164,11 @@ void pawl_step_returned(pawl_decision *d, int k, int at, pawl_code rc,
 pawl_code pawl_vars_bear(pawl_decision *d, pawl_str vars, pawl_error *err);
 /* And so many more tokens? */
 pawl_code pawl_tokens_bear(pawl_decision *d, int64_t more, pawl_error *err);
+/* May an instance have as many ancestors as this one, and as one that it
+ * starts (of a limited definition)? Counted from the first that is not trusted,
+ * by what is stored (stored.h). */
+pawl_code pawl_ancestors_bear(pawl_decision *d, pawl_error *err);
+pawl_code pawl_starts_bear(pawl_decision *d, pawl_error *err);
 
 /* ---- route.c ---- */
 

@@ -41,6 +41,10 @@ void pawl_place_tell(pawl_str place, pawl_object *o) {
       pawl_member_json(o, names[i], value);
 }
 
+void pawl_place_of_ancestors(int64_t ancestors, pawl_buf *out) {
+  if (ancestors) pawl_buf_addf(out, "{\"ancestors\":%" PRId64 "}", ancestors);
+}
+
 /* ---- compensation ---- */
 
 static const char *const undo_statuses[] = {

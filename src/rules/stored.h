@@ -14,6 +14,9 @@
  *   parent_place  {"node":"pay","token":3,"visit":7,"index":0,"end":"cancel"}
  *                 the token that waits for it; the index of an each's item;
  *                 `end`: what becomes of it when its parent ends
+ *                 {...,"ancestors":3}: how many have begun each other, from
+ *                 the first that is not trusted; where there are some, also
+ *                 alone, of one that has no parent
  *
  * Layer    rules: for engine/work, engine/act and stopped.c.
  * Errors   what memory was missing for is marked as failed where it is read
@@ -33,6 +36,11 @@ void pawl_compensation_read(pawl_str json, pawl_state *s);
 
 /* What the parent knows its place by, as members of what it is told. */
 void pawl_place_tell(pawl_str place, pawl_object *o);
+/* How many are above what an instance starts that has `above` of them itself. */
+int64_t pawl_ancestors_next(int64_t above, int is_limited);
+int64_t pawl_ancestors_below(const pawl_decision *d);
+/* Of one that has no parent; nothing for none. */
+void pawl_place_of_ancestors(int64_t ancestors, pawl_buf *out);
 
 /* Is what was done being undone, or will be with the next decision? */
 int pawl_compensation_is_under_way(pawl_str json);

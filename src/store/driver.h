@@ -76,6 +76,7 @@ enum { /* what the store may rely on */
        PAWL_CAN_SOON = 4,     /* else it gets a BATCH for a SOON */
        PAWL_CAN_RELAX = 16,   /* else it gets a BATCH for a RELAXED */
        PAWL_CAN_SNAPSHOT = 8, /* else each READ is one, and it gets that */
+       PAWL_CAN_TABLES = 32,  /* a query may be held to some tables */
 };
 
 enum { PAWL_MAX_SUBMITTED = 4 };

@@ -844,6 +844,9 @@ static pawl_code postgres_query(pawl_conn *conn, pawl_query *q,
   const char *why = pawl_pgguard_objection(q->sql, c->schema);
   pawl_code rc;
   assert(c->open && c->open->kind == PAWL_UNIT_OPEN); /* D2 */
+  if (q->tables) /* no text shows what a function does */
+    return pawl_fail(err, PAWL_UNSUPPORTED,
+                     "query: PostgreSQL cannot hold it to some tables");
   if (why || memchr(q->sql.at, 0, q->sql.len))
     return pawl_fail_as(err, PAWL_MISUSE, "42501", "", "query: %s",
                         why ? why : "a zero byte");

@@ -864,15 +864,25 @@ static void forget_new_counts(pawl_sqconn *c) {
   unlock_beside(c);
 }
 
+#define INCREMENTAL 2 /* as SQLite says it */
+
 /* A file that is empty yet will be able to give back what pruning leaves free;
  * one with tables stays as it is. Not asked for there: SQLite begins to write
  * for that, and who writes may be waiting for the lock that we have. */
 static pawl_code set_vacuum(pawl_sqconn *c, pawl_error *err) {
-  int64_t pages;
+  static const char sql[] = "pragma auto_vacuum=incremental";
+  sqlite3_stmt *s = NULL;
+  int64_t pages, mode;
 
   MUST(pawl_sqconn_ask(c, "pragma page_count", &pages, err));
   if (pages) return PAWL_OK;
-  return pawl_sqconn_exec(c, "pragma auto_vacuum=incremental", err);
+  /* SQLite takes it in as it compiles that. To run it writes the first page,
+   * which set_wal does again: four syncs for nothing. */
+  const int rc = sqlite3_prepare_v2(c->db, sql, -1, &s, NULL);
+  sqlite3_finalize(s);
+  if (rc != SQLITE_OK) return pawl_sqconn_fail(c, c->name, err);
+  MUST(pawl_sqconn_ask(c, "pragma auto_vacuum", &mode, err));
+  return mode == INCREMENTAL ? PAWL_OK : pawl_sqconn_exec(c, sql, err);
 }
 
 /* A file that is told of its size has it then, page by page: keep_room. */

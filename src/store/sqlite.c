@@ -407,6 +407,10 @@ static pawl_code fail_late(int64_t limit_us, pawl_error *err) {
 
 static pawl_code fail_query(pawl_conn *c, int64_t limit_us, pawl_error *err) {
   int code = sqlite3_extended_errcode(c->on.db);
+  if (c->on.guard.refused[0] && c->on.guard.is_ungranted)
+    return pawl_fail_as(err, PAWL_LIMIT, "42501",
+                        "who runs it may grant that: trust, may.db",
+                        "query: %s", c->on.guard.refused);
   if (c->on.guard.refused[0])
     return pawl_fail_as(err, PAWL_MISUSE, "42501", "", "query: %s",
                         c->on.guard.refused);
@@ -433,7 +437,8 @@ static pawl_code prepare_query(pawl_conn *c, pawl_str sql, sqlite3_stmt **out,
   if (sql.len > 1000000) /* SQLite's own limit, and an int's */
     return pawl_fail(err, PAWL_LIMIT, "query: the statement is too long");
   if (sqlite3_prepare_v2(c->on.db, sql.at, (int)sql.len, out, &tail) !=
-      SQLITE_OK)
+          SQLITE_OK ||
+      pawl_sqguard_copies(&c->on.guard, sql))
     return fail_query(c, 0, err);
   if (!*out)
     return pawl_fail(err, PAWL_MISUSE, "query: there is no statement");
@@ -604,9 +609,7 @@ static pawl_code sqlite_query(pawl_conn *c, pawl_query *q, pawl_error *err) {
   c->counts->trips++;
   c->counts->statements++;
   c->nsent++;
-  c->on.guard.refused[0] = 0;
-  c->on.guard.alters = 0;
-  c->on.guard.is_on = 1;
+  pawl_sqguard_begin(&c->on.guard, q->tables);
   c->query_deadline = pawl_clock_mono() + q->limit_us;
   if (q->limit_us > 0)
     sqlite3_progress_handler(c->on.db, OPS_PER_LOOK, on_progress, c);
@@ -721,7 +724,7 @@ const pawl_driver pawl_driver_sqlite = {
     .library = "sqlite",
     .library_version = sqlite_version,
     .library_option = sqlite3_compileoption_get,
-    .caps = PAWL_CAN_SOON | PAWL_CAN_RELAX,
+    .caps = PAWL_CAN_SOON | PAWL_CAN_RELAX | PAWL_CAN_TABLES,
     .open_limit_us = PAWL_SECOND, /* there is one writer */
     .sql = pawl_sql_sqlite,
     .migrations = pawl_migrations_sqlite,

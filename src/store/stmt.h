@@ -172,9 +172,18 @@ static inline const pawl_cell *pawl_rows_cell(const pawl_rows *r, int row,
   return &r->cells[(size_t)row * (size_t)r->ncols + (size_t)col];
 }
 
+/* What a user's statement may touch: asked for each table that it reads or
+ * writes, by whatever way. */
+typedef struct pawl_tables {
+  int (*may)(const void *ud, const char *table, int writes);
+  const void *ud;
+} pawl_tables;
+
 /* A user's own statement, and what it gave: borrowed until the next one. */
 typedef struct pawl_query {
   pawl_str sql;
+  const pawl_tables *tables; /* NULL: any; else PAWL_UNSUPPORTED where the
+                                driver cannot say (PAWL_CAN_TABLES) */
   const pawl_cell *params;
   const pawl_type *types; /* of the parameters */
   int nparams;

@@ -605,6 +605,10 @@ out:
   return rc;
 }
 
+int pawl_store_can_hold_to_tables(const pawl_store *store) {
+  return (store->driver->caps & PAWL_CAN_TABLES) != 0;
+}
+
 int pawl_store_can_submit(const pawl_store *store) {
   return (store->driver->caps & PAWL_CAN_SUBMIT) != 0 && !store->nheld;
 }

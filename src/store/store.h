@@ -75,6 +75,8 @@ void pawl_store_describe(const char *url, pawl_buf *out);
 
 int pawl_store_shards(const pawl_store *store);
 const char *pawl_store_driver(const pawl_store *store);
+/* Can a query be held to some tables (stmt.h)? */
+int pawl_store_can_hold_to_tables(const pawl_store *store);
 /* How long an OPEN unit with a user's own statements may take (driver.h). */
 int64_t pawl_store_open_limit(const pawl_store *store);
 /* Schema version found when opening, and after. */

@@ -17,13 +17,27 @@ local verb_args = require "pawl.args"
 local GRANTED <const> = { "db", "await", "start", "signal",
   "host" }
 
---- What a workflow that is not trusted may do besides: "db, start=mod.*".
+--- What it may do with some tables alone: "db.read=game_* db.write=mod_*".
+local function tables_of(tables)
+  local words = {}
+  for _, what in ipairs { "read", "write" } do
+    if tables[what][1] then
+      words[#words + 1] = ("db.%s=%s"):format(what,
+        table.concat(tables[what], ","))
+    end
+  end
+  return words[1] and table.concat(words, " ") or "db, of no table"
+end
+
+--- What a workflow that is not trusted may do besides: "db start=mod.*".
 local function may_of(flow)
   local words = {}
   if not flow.grants then return nil end
   for _, name in ipairs(GRANTED) do
     local may = flow.grants.may[name]
-    if may == true then
+    if name == "db" and flow.grants.may.tables then
+      words[#words + 1] = tables_of(flow.grants.may.tables)
+    elseif may == true then
       words[#words + 1] = name
     elseif may and may[1] then
       words[#words + 1] = name .. "=" .. table.concat(may, ",")

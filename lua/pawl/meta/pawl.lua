@@ -228,7 +228,7 @@ function pawl.doctor(url, options) end
 ---                                 defined are not his; "guest"
 ---@field codes? string|string[]    what a file may define: "mod.*"; any
 ---@field takes? string|string[]    of these it may define another's as well
----@field may? { db?: boolean, await?: boolean, start?: string|string[], signal?: string|string[], host?: string|string[] }  what
+---@field may? { db?: boolean|string|string[]|{ read?: string|string[], write?: string|string[] }, await?: boolean, start?: string|string[], signal?: string|string[], host?: string|string[] }  what
 ---                                 its handlers may call; nothing of these
 ---@field memory? integer           bytes of its Lua state; 16 MB
 ---@field instructions? integer     of a handler, and of a load; 5 million
@@ -238,8 +238,8 @@ function pawl.doctor(url, options) end
 ---                                 lines of one handler; 1000
 ---@field per_minute? { starts?: integer, timers?: integer, events?: integer, emits?: integer, signals?: integer, logs?: integer }
 ---                                 of all its instances; 1000 of each
----@field per_instance? { variables?: integer, bytes?: integer, tokens?: integer }
----                                 of each one; 1000, 1 MB of these, 1000
+---@field per_instance? { variables?: integer, bytes?: integer, tokens?: integer, ancestors?: integer }
+---                                 of each one; 1000, 1 MB of these, 1000, 100
 ---@field helper? string            isolated: the command `pawl`, which it runs
 ---                                 in; the one that was installed
 

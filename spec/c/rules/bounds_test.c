@@ -1,5 +1,6 @@
 /* What one instance of a limited definition may have, and no other. */
 #include "kit.h"
+#include "rules/stored.h"
 
 #define NESTED \
   "'start':'a','nodes':[{'name':'a','kind':'fork',"                  \
@@ -57,7 +58,35 @@ static void variables_are_counted_and_weighed(void) {
         "variables: the instance would have 3; 2");
 }
 
+/* With a place that says how many there are above it. */
+static void starts_bear(const char *place, int64_t most, int is_limited,
+                        int64_t below, pawl_code itself, pawl_code child) {
+  kit k;
+  pawl_error err = {0};
+  kit_open(&k, "'start':'a','nodes':[" KIT_STEP("a", "z") "," KIT_FINISH "]");
+  limit(&k, 1, 100, 1);
+  k.def->per_instance[PAWL_BOUND_ANCESTORS] = most;
+  k.def->is_limited = is_limited;
+  pawl_buf_addz(&k.d.parent_place, place);
+  kit_run(&k);
+  CHECK_INT(pawl_ancestors_below(&k.d), below);
+  CHECK_INT(pawl_ancestors_bear(&k.d, &err), itself);
+  CHECK_INT(pawl_starts_bear(&k.d, &err), child);
+  CHECK_STATUS(&k, itself == PAWL_OK ? "completed" : "failed");
+  kit_close(&k);
+}
+
+static void ancestors_are_counted_from_the_first_that_is_limited(void) {
+  starts_bear("", 1, 1, 1, PAWL_OK, PAWL_OK);
+  starts_bear("{\"ancestors\":1}", 1, 1, 2, PAWL_OK, PAWL_LIMIT);
+  starts_bear("{\"node\":\"a\",\"ancestors\":2}", 1, 1, 3, PAWL_LIMIT,
+              PAWL_LIMIT);
+  starts_bear("{\"node\":\"a\"}", 1, 0, 0, PAWL_OK, PAWL_OK);
+  starts_bear("{\"ancestors\":2}", 1, 0, 3, PAWL_OK, PAWL_OK);
+}
+
 TEST_PART(bounds_test) {
   forks_have_so_many_tokens();
   variables_are_counted_and_weighed();
+  ancestors_are_counted_from_the_first_that_is_limited();
 }

@@ -57,6 +57,93 @@ kit.describe("a handler that waits", function(backend)
   end)
 end)
 
+--- Handlers that wait for what never comes, in all places that there are.
+kit.describe("places that are all in use", function(backend)
+  local function hangs(code)
+    return kit.one(function(ctx)
+      ctx.await(function() return false end)
+    end, { code = code })
+  end
+
+  --- With so many instances besides, which want a place and get none.
+  local function crowded(n, more)
+    local engine, clock, url = backend.fresh { concurrency = n }
+    assert(engine:load(hangs "t.hangs"))
+    local items = {}
+    for i = 1, n + more do items[i] = {} end
+    assert(engine:start_many("t.hangs", items))
+    for _ = 1, 3 do assert(engine:tick(0.02)) end
+    assert.equal(n, assert(engine:tick(0.02)).waiting)
+    return engine, clock, url
+  end
+
+  it("hold up nothing that does not wait", function()
+    for _, n in ipairs { 1, 2, 16 } do
+      local engine = crowded(n, 40)
+      assert(engine:load(kit.chain({ function() end, function() end },
+        "t.plain")))
+      local items = {}
+      for i = 1, 20 do items[i] = {} end
+      assert(engine:start_many("t.plain", items))
+      for _ = 1, 30 do assert(engine:tick(0.02)) end
+      assert.equal(20, #assert(engine:list { workflow = "t.plain",
+        status = "completed", limit = 100 }))
+      assert.equal(n, assert(engine:tick(0.02)).waiting)
+    end
+  end)
+
+  it("hold up none whose time comes", function()
+    local engine, clock = crowded(4, 10)
+    assert(engine:load(kit.timer(5, "t.timer")))
+    local id = assert(engine:start "t.timer")
+    for _ = 1, 3 do assert(engine:tick(0.02)) end
+    clock:advance(6)
+    for _ = 1, 3 do assert(engine:tick(0.02)) end
+    assert.completed(engine, id)
+  end)
+
+  it("let the first of others wait beside them, and no second", function()
+    local engine = crowded(8, 10) -- an eighth more, and one
+    for i = 1, 4 do
+      local code = "t.other" .. i
+      assert(engine:load(hangs(code)))
+      assert(engine:start_many(code, { {}, {}, {} }))
+    end
+    for _ = 1, 10 do assert(engine:tick(0.02)) end
+    assert.equal(10, assert(engine:tick(0.02)).waiting)
+  end)
+
+  it("are asked for again when one is free", function()
+    local state = {}
+    local engine = backend.fresh { concurrency = 2 }
+    assert(engine:load(kit.one(function(ctx)
+      ctx.await(function() return state.ready end)
+    end)))
+    assert(engine:start_many("t.one", { {}, {}, {}, {}, {}, {} }))
+    for _ = 1, 3 do assert(engine:tick(0.02)) end
+    local stats = assert(engine:tick(0.02))
+    assert.equal(2, stats.waiting)
+    assert.is_true(stats.next_due and stats.next_due > 0)
+    state.ready = true
+    assert(engine:run {})
+    assert.equal(6, #assert(engine:list { status = "completed" }))
+  end)
+
+  it("cost nothing while nothing else is ready", function()
+    local engine = crowded(4, 30)
+    assert(engine:load(kit.one(nil, { code = "t.plain" })))
+    assert(engine:start "t.plain")
+    for _ = 1, 5 do assert(engine:tick(0.02)) end
+    local claimed = 0
+    for _ = 1, 10 do
+      local stats = assert(engine:tick(0.02))
+      claimed = claimed + stats.claimed
+      assert.is_true(stats.next_due > 0)
+    end
+    assert.equal(0, claimed)
+  end)
+end)
+
 --- A mod whose handlers wait for what never comes, beside what is trusted.
 kit.describe("places to wait, beside scripts of others,", function(backend)
   local MOD <const> = [[

@@ -221,7 +221,7 @@ comment on column pawl.instance.parent is 'the instance that started it';
 comment on column pawl.instance.root is
   'the first of all: the parent''s parent, and so on';
 comment on column pawl.instance.parent_place is
-  'where in its parent: the node and the visit, the token that waits for it, the index of an each''s item; and the end, what becomes of it when its parent ends';
+  'where in its parent: the node and the visit, the token that waits for it, the index of an each''s item; and the end, what becomes of it when its parent ends; ancestors, how many have begun each other from the first that is not trusted, which is all it has where nobody tracks it';
 comment on column pawl.instance.trigger_source is
   'where the event that started it came from';
 comment on column pawl.instance.input is 'what it was started with';

@@ -236,6 +236,7 @@ struct pawl_engine {
   int noffers, offers_cap;
   int fresh_ready, suspect_ready;
   int held_up; /* ready, and of little trust, whose share of places is in use */
+  int kept_out; /* ready, and of those that wait, while all places are in use */
   int64_t next_due_us;
   int64_t looks;         /* made so far */
   int64_t look_mono_us;  /* when offers and timers are looked at again */

@@ -113,6 +113,7 @@ pawl_code pawl_query_run(pawl_engine *e, const pawl_query_bounds *bounds,
   pawl_query q = {.sql = sql,
                   .params = cells,
                   .types = types,
+                  .tables = bounds->tables,
                   .limit_us = bounds->us,
                   .most_bytes = bounds->bytes};
   pawl_buf scratch = {.alloc = &e->alloc};

@@ -28,7 +28,8 @@ enum {
   A_MINUTE = 1000, /* of each that has a quota, where nothing is said */
   MOST_VARIABLES = 1000,
   MOST_BYTES = 1000 * 1000,
-  MOST_TOKENS = 1000
+  MOST_TOKENS = 1000,
+  MOST_ANCESTORS = 100
 };
 
 static const pawl_option trust_rows[] = {
@@ -60,7 +61,8 @@ static const pawl_options trust_options = {.what = "trust",
 
 typedef struct given_may {
   uint64_t given;
-  int db, await;
+  pawl_str db;
+  int await;
 #define GIVEN_LIST(name) pawl_str name;
   PAWL_GRANTS(GIVEN_LIST)
 } given_may;
@@ -69,11 +71,22 @@ typedef struct given_may {
   {#name, PAWL_OPTION_TEXTS, .at = offsetof(given_may, name)},
 
 static const pawl_option may_rows[] = {
-    {"db", PAWL_OPTION_BOOL, .at = offsetof(given_may, db)},
+    {"db", PAWL_OPTION_ANY, .at = offsetof(given_may, db)},
     {"await", PAWL_OPTION_BOOL, .at = offsetof(given_may, await)},
     PAWL_GRANTS(MAY_ROW)};
 static const pawl_options may_options = {.what = "trust, may",
                                          PAWL_OPTION_ROWS(may_rows)};
+
+typedef struct given_db {
+  uint64_t given;
+  pawl_str read, write;
+} given_db;
+
+static const pawl_option db_rows[] = {
+    {"read", PAWL_OPTION_TEXTS, .at = offsetof(given_db, read)},
+    {"write", PAWL_OPTION_TEXTS, .at = offsetof(given_db, write)}};
+static const pawl_options db_options = {.what = "trust, may.db",
+                                        PAWL_OPTION_ROWS(db_rows)};
 
 typedef struct given_quotas {
   uint64_t given;
@@ -140,6 +153,39 @@ static pawl_code read_patterns(pawl_str json, const char *what, pawl_buf *list,
   return PAWL_OK;
 }
 
+/* What may be done with the database: true, all of it; tables, as a pattern or
+ * a list of them, which are written as well; or {"read":...,"write":...}. */
+static pawl_code read_db(pawl_str json, pawl_trust *t, int *db,
+                         pawl_error *err) {
+  const pawl_json_kind kind = pawl_json_kind_of(json);
+  pawl_buf named = {.alloc = t->db_read.alloc};
+  given_db g = {0};
+  pawl_code rc = PAWL_OK;
+
+  *db = kind != PAWL_JSON_NULL && kind != PAWL_JSON_FALSE;
+  t->names_tables = *db && kind != PAWL_JSON_TRUE;
+  if (!t->names_tables) return PAWL_OK;
+  if (kind == PAWL_JSON_INT || kind == PAWL_JSON_FLOAT) {
+    pawl_fail_hint(err, PAWL_INVALID,
+                   "true, tables that it may write, or {\"read\":..., "
+                   "\"write\":...}",
+                   "trust: `may.db` is no number");
+    pawl_error_where(err, "trust.may.db");
+    return PAWL_INVALID;
+  }
+  if (kind == PAWL_JSON_OBJECT)
+    pawl_buf_adds(&named, json);
+  else
+    pawl_buf_addf(&named, "{\"write\":%.*s}", (int)json.len, json.at);
+  TRY(pawl_buf_check(&named, err));
+  TRY(pawl_options_read(&db_options, pawl_buf_str(&named), &g, err));
+  TRY(read_patterns(g.read, "may.db.read", &t->db_read, err));
+  TRY(read_patterns(g.write, "may.db.write", &t->db_write, err));
+out:
+  pawl_buf_deinit(&named);
+  return rc;
+}
+
 static void set_defaults(given_trust *g) {
   memset(g, 0, sizeof *g);
   g->level = PAWL_TRUST_TRUSTED;
@@ -159,7 +205,8 @@ static pawl_code read_quotas(pawl_str json, given_quotas *q, pawl_error *err) {
 static pawl_code read_bounds(pawl_str json, given_bounds *b, pawl_error *err) {
   *b = (given_bounds){.n = {[PAWL_BOUND_VARIABLES] = MOST_VARIABLES,
                             [PAWL_BOUND_BYTES] = MOST_BYTES,
-                            [PAWL_BOUND_TOKENS] = MOST_TOKENS}};
+                            [PAWL_BOUND_TOKENS] = MOST_TOKENS,
+                            [PAWL_BOUND_ANCESTORS] = MOST_ANCESTORS}};
   return json.len ? pawl_options_read(&bound_options, json, b, err) : PAWL_OK;
 }
 
@@ -177,10 +224,20 @@ static void tell_patterns(pawl_object *o, const char *name, const char *list) {
   pawl_list_end(&inner);
 }
 
-static void tell_may(pawl_object *o, const pawl_limits *l) {
+static void tell_tables(pawl_object *may, const pawl_trust *t) {
+  pawl_object tables;
+  pawl_member_object(may, "tables", &tables);
+  tell_patterns(&tables, "read", t->db_read.len ? t->db_read.at : "");
+  tell_patterns(&tables, "write", t->db_write.len ? t->db_write.at : "");
+  pawl_object_end(&tables);
+}
+
+static void tell_may(pawl_object *o, const pawl_trust *t) {
+  const pawl_limits *l = &t->limits;
   pawl_object may;
   pawl_member_object(o, "may", &may);
   pawl_member_bool(&may, "db", l->db);
+  if (t->names_tables) tell_tables(&may, t);
   pawl_member_bool(&may, "await", l->await);
 #define TELL_LIST(name) tell_patterns(&may, #name, l->name);
   PAWL_GRANTS(TELL_LIST)
@@ -205,7 +262,7 @@ static void write_grants(pawl_trust *t) {
   pawl_object o;
   pawl_object_begin(&o, &t->grants);
   tell_patterns(&o, "codes", t->codes.len ? t->codes.at : "*");
-  tell_may(&o, l);
+  tell_may(&o, t);
   pawl_member_int(&o, "memory", (int64_t)l->memory);
   pawl_member_int(&o, "instructions", l->instructions);
   pawl_member_int(&o, "time_us", l->time_us);
@@ -221,12 +278,14 @@ static pawl_code take(pawl_trust *t, const given_trust *g, pawl_error *err) {
   given_may may;
   given_quotas quotas;
   given_bounds bounds;
+  int db = 0;
   memset(&may, 0, sizeof may);
   MUST(read_quotas(g->per_minute, &quotas, err));
   MUST(read_bounds(g->per_instance, &bounds, err));
   if (g->may.len) MUST(pawl_options_read(&may_options, g->may, &may, err));
   MUST(read_patterns(g->codes, "codes", &t->codes, err));
   MUST(read_patterns(g->takes, "takes", &t->takes, err));
+  if (may.db.at) MUST(read_db(may.db, t, &db, err));
 #define READ_LIST(name) \
   MUST(read_patterns(may.name, "may." #name, &t->granted.name, err));
   PAWL_GRANTS(READ_LIST)
@@ -236,7 +295,7 @@ static pawl_code take(pawl_trust *t, const given_trust *g, pawl_error *err) {
                             .wait_us = g->wait_us,
                             .memory = (size_t)g->memory,
                             .effects = (int)g->effects, /* as checked */
-                            .db = may.db,
+                            .db = db,
                             .await = may.await};
   pawl_granted_lend(&t->granted, &t->limits);
   memcpy(t->limits.per_minute, quotas.n, sizeof quotas.n);
@@ -261,6 +320,7 @@ pawl_code pawl_trust_read(pawl_trust *t, const char *text,
   memset(t, 0, sizeof *t);
   t->codes.alloc = t->takes.alloc = t->helper.alloc = alloc;
   t->author.alloc = t->grants.alloc = alloc;
+  t->db_read.alloc = t->db_write.alloc = alloc;
   pawl_granted_init(&t->granted, alloc);
   set_defaults(&g);
   if (text && text[0] == '{') {
@@ -284,6 +344,8 @@ void pawl_trust_deinit(pawl_trust *t) {
   pawl_buf_deinit(&t->author);
   pawl_buf_deinit(&t->grants);
   pawl_buf_deinit(&t->helper);
+  pawl_buf_deinit(&t->db_read);
+  pawl_buf_deinit(&t->db_write);
   pawl_granted_deinit(&t->granted);
 }
 
@@ -374,6 +436,25 @@ static void bound_node(pawl_node *n) {
   if (n->window > MOST_WINDOW) n->window = MOST_WINDOW;
 }
 
+static pawl_code copy_tables(const pawl_trust *t, pawl_def *def,
+                             pawl_error *err) {
+  if (!t->names_tables) return PAWL_OK;
+  MUST(pawl_def_copy(def, pawl_buf_str(&t->db_read), &def->db_read, err));
+  return pawl_def_copy(def, pawl_buf_str(&t->db_write), &def->db_write, err);
+}
+
+pawl_code pawl_trust_check_tables(const pawl_trust *t, int can_hold,
+                                  pawl_error *err) {
+  if (!t->names_tables || can_hold) return PAWL_OK;
+  pawl_fail_hint(err, PAWL_UNSUPPORTED,
+                 "on PostgreSQL rights are a role's: run them in workers of "
+                 "their own (--prefix), whose role has rights for no other "
+                 "tables, with db = true",
+                 "trust: this store cannot hold ctx.db to some tables");
+  pawl_error_where(err, "trust.may.db");
+  return PAWL_UNSUPPORTED;
+}
+
 pawl_code pawl_trust_apply(const pawl_trust *t, pawl_def *def,
                            pawl_error *err) {
   if (t->codes.len && !pawl_names_match(t->codes.at, def->code)) {
@@ -400,6 +481,7 @@ pawl_code pawl_trust_apply(const pawl_trust *t, pawl_def *def,
   def->wait_us = t->limits.wait_us;
   def->may_wait = t->limits.await || t->limits.host[0];
   def->takes = pawl_names_match(t->takes.at, def->code);
+  MUST(copy_tables(t, def, err));
   MUST(pawl_def_copy(def, pawl_buf_str(&t->author), &def->author, err));
   return pawl_def_copy(def, pawl_buf_str(&t->grants), &def->grants, err);
 }

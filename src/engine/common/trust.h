@@ -25,7 +25,9 @@ typedef struct pawl_trust {
   pawl_limits isolated; /* the same, of isolated ones */
   pawl_granted granted; /* the lists of both */
   pawl_buf helper;      /* limits.helper */
-  pawl_buf grants;      /* what is granted, and how much, as JSON */
+  int names_tables;     /* limits.db is granted for these alone: */
+  pawl_buf db_read, db_write; /* patterns; what is written may be read */
+  pawl_buf grants;            /* what is granted, and how much, as JSON */
 } pawl_trust;
 
 /* The author where none is named. The host itself is none. */
@@ -35,6 +37,9 @@ typedef struct pawl_trust {
 pawl_code pawl_trust_read(pawl_trust *t, const char *text,
                           const pawl_alloc *alloc, pawl_error *err);
 void pawl_trust_deinit(pawl_trust *t);
+/* PAWL_UNSUPPORTED: it names tables, and the store cannot hold them to these. */
+pawl_code pawl_trust_check_tables(const pawl_trust *t, int can_hold,
+                                  pawl_error *err);
 const char *pawl_trust_name(pawl_trust_level level);
 /* What the store has beside a definition. */
 pawl_trust_level pawl_trust_stored(pawl_str name);

@@ -30,9 +30,10 @@ typedef struct pawl_origin {
   pawl_code (*also)(pawl_engine *e, void *ud, int shard, const pawl_id *id,
                     int created, pawl_error *err);
   void *ud;
-  /* of a child; `parent` NULL: it has none */
+  /* of a child; `parent` NULL: it has none, and of its place at most how many
+   * have led to it */
   const pawl_id *parent, *root;
-  pawl_str parent_place; /* JSON */
+  pawl_str parent_place; /* JSON: rules/stored.h */
   /* Whose it is, unless the options say so: at NULL, the engine's. An event or
    * an instance has said it in the options of what it starts: `inside`. */
   pawl_str tenant;

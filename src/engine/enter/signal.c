@@ -15,6 +15,7 @@
 #include <assert.h>
 
 #include "../../rules/state.h"
+#include "../../rules/stored.h"
 #include "../../value/options.h"
 #include "../common/engine_struct.h"
 #include "../common/find.h"
@@ -198,8 +199,28 @@ static void start_key(const pawl_event *v, pawl_buf *out) {
   pawl_buf_adds(out, pawl_buf_str(&v->global));
 }
 
+/* What an instance has sent comes from there: how many have led to what that
+ * starts is known by its row, whoever posts the event, and when. */
+static pawl_code read_ancestors(pawl_engine *e, const pawl_event *v,
+                                pawl_buf *place, pawl_error *err) {
+  pawl_rows rows;
+  pawl_id id;
+
+  if (!pawl_id_parse(v->source.at, v->source.len, &id)) return PAWL_OK;
+  MUST(PAWL_READ(e->store, instance_ancestors, &rows, err,
+                 .shard = pawl_shard_of(e, &id), .id = &id));
+  if (!rows.nrows) return PAWL_OK;
+  const pawl_instance_ancestors_row row =
+      pawl_read_instance_ancestors(&rows, 0);
+  const int is_limited =
+      row.trust.at && pawl_trust_stored(row.trust) != PAWL_TRUST_TRUSTED;
+  pawl_place_of_ancestors(pawl_ancestors_next(row.ancestors, is_limited),
+                          place);
+  return pawl_buf_check(place, err);
+}
+
 static pawl_code trigger_one(pawl_engine *e, pawl_event *v, const trigger *t,
-                             pawl_error *err) {
+                             pawl_str place, pawl_error *err) {
   pawl_buf input = {.alloc = &e->alloc}, options = {.alloc = &e->alloc},
            key = {.alloc = &e->alloc};
   pawl_id id;
@@ -214,6 +235,7 @@ static pawl_code trigger_one(pawl_engine *e, pawl_event *v, const trigger *t,
   TRY(pawl_buf_check(&key, err));
   pawl_origin origin = {.key = pawl_buf_str(&key),
                         .inside = 1,
+                        .parent_place = place,
                         .by = pawl_buf_some(&v->by),
                         .also = mark_triggered,
                         .ud = v};
@@ -230,20 +252,26 @@ out:
 /* One that is refused for good holds up neither the others nor the event. */
 static pawl_code fire_triggers(pawl_engine *e, pawl_event *v, beside *b,
                                pawl_error *err) {
+  pawl_buf place = {.alloc = &e->alloc};
   pawl_error why;
+  pawl_code rc = PAWL_OK;
 
+  if (b->fired < b->ntriggers) TRY(read_ancestors(e, v, &place, err));
   for (; b->fired < b->ntriggers; b->fired++) {
     const trigger *t = &PAWL_KEPT(trigger_match, &b->triggers)[b->fired];
-    const pawl_code rc = trigger_one(e, v, t, &why);
+    rc = trigger_one(e, v, t, pawl_buf_some(&place), &why);
     if (rc != PAWL_OK && !pawl_code_is_final(rc, &why)) {
       *err = why;
-      return rc;
+      goto out;
     }
     if (rc != PAWL_OK)
       pawl_log_error(&e->log, PAWL_ERROR,
                      "an event could not start a workflow", &why);
+    rc = PAWL_OK;
   }
-  return PAWL_OK;
+out:
+  pawl_buf_deinit(&place);
+  return rc;
 }
 
 /* ---- to all that are told of each event ---- */

@@ -182,7 +182,7 @@ static pawl_code send_instance(pawl_engine *e, const pawl_starting *s, int *at,
                                pawl_error *err) {
   static const pawl_origin none;
   const pawl_start_options *o = s->options;
-  const pawl_origin *from = s->origin && s->origin->parent ? s->origin : &none;
+  const pawl_origin *from = s->origin ? s->origin : &none;
 
   assert(!from->parent || from->root);
   return PAWL_SEND(
@@ -252,7 +252,7 @@ pawl_code pawl_start_send_by_key(pawl_engine *e, const pawl_starting *s,
 static int is_alike(const pawl_starting *s) {
   const pawl_start_options *o = s->options;
   return !o->key.len && !o->has_id && !o->was_sent &&
-         !(s->origin && s->origin->parent);
+         !(s->origin && (s->origin->parent || s->origin->parent_place.len));
 }
 
 pawl_code pawl_start_send(pawl_engine *e, const pawl_starting *s, int *at,

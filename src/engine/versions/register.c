@@ -493,6 +493,9 @@ pawl_code pawl_engine_load_as(pawl_engine *e, const char *name, pawl_str text,
   pawl_code rc;
   if (!trust) return load_as(e, name, text, &e->trust, out, err);
   rc = pawl_trust_read(&own, trust, &e->alloc, err);
+  if (rc == PAWL_OK)
+    rc = pawl_trust_check_tables(&own, pawl_store_can_hold_to_tables(e->store),
+                                 err);
   if (rc == PAWL_OK) rc = load_as(e, name, text, &own, out, err);
   pawl_trust_deinit(&own);
   return rc;

@@ -27,7 +27,12 @@ int pawl_await_has_place(const pawl_engine *e, const pawl_held *h);
 /* Are its handlers among those that have a share of the places together: of
  * limited definitions, as far as they may wait at all? */
 int pawl_await_has_share(const pawl_def *def);
-/* Is that share in use, and this slot's definition one of them? */
+/* Has none of its handlers waited yet, so that they run also while others have
+ * all places? */
+int pawl_await_needs_none(const pawl_def *def);
+int pawl_await_is_full(const pawl_engine *e);
+/* Is that share in use, or are all places, and this slot's definition one that
+ * wants some? */
 int pawl_await_is_held_up(const pawl_engine *e, const pawl_held *h);
 /* Is so much of it free that others of them are to be claimed? */
 int pawl_await_lets_limited(const pawl_engine *e);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
+#include "../../rules/stored.h"
 #include "../../value/json.h"
 #include "../enter/enter.h"
 
@@ -79,13 +80,14 @@ static void child_options(const pawl_message_row *m, const pawl_kin *k,
 /* ---- one child ---- */
 
 typedef struct birth {
-  pawl_buf code, options;
+  pawl_buf code, options, place;
   pawl_origin origin;
 } birth;
 
 static void birth_deinit(birth *b) {
   pawl_buf_deinit(&b->code);
   pawl_buf_deinit(&b->options);
+  pawl_buf_deinit(&b->place);
 }
 
 int pawl_birth_is_tracked(const pawl_message_row *m) {
@@ -97,19 +99,29 @@ int pawl_birth_may_join(const pawl_message_row *m) {
   return !options.at || !pawl_json_get(options, "key", &key);
 }
 
+/* It has no parent, and of its place how many have led to it. */
+static void untrack(birth *b) {
+  pawl_place_of_ancestors(
+      pawl_json_get_int(b->origin.parent_place, "ancestors", 0), &b->place);
+  b->origin.parent = b->origin.root = NULL;
+  b->origin.parent_place = pawl_buf_some(&b->place);
+}
+
 /* `kin` is to stay where it is. */
 static pawl_code prepare(pawl_engine *e, const pawl_message_row *m,
                          const pawl_kin *kin, birth *b, pawl_error *err) {
   *b = (birth){.code = {.alloc = &e->alloc},
                .options = {.alloc = &e->alloc},
+               .place = {.alloc = &e->alloc},
                .origin = {.inside = 1,
                           .parent = m->instance,
                           .root = &kin->root,
                           .parent_place = pawl_message_member(m, "place")}};
-  if (!pawl_birth_is_tracked(m)) b->origin.parent = NULL;
+  if (!pawl_birth_is_tracked(m)) untrack(b);
   pawl_json_unquote(pawl_message_member(m, "workflow"), &b->code);
   child_options(m, kin, &b->options);
   MUST(pawl_buf_check(&b->code, err));
+  MUST(pawl_buf_check(&b->place, err));
   return pawl_buf_check(&b->options, err);
 }
 

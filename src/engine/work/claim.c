@@ -105,7 +105,7 @@ static pawl_code look(pawl_engine *e, on_due how, pawl_error *err) {
 
   e->quiet = 0;
   e->fresh_ready = e->suspect_ready = e->empty_shards = 0;
-  e->held_up = 0;
+  e->held_up = e->kept_out = 0;
   e->look_mono_us = 0;
   e->next_due_us = PAWL_NEVER;
   /* taken before: what comes while it is looked is not seen */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../../rules/stored.h"
 #include "../../value/object.h"
 #include "../common/attributes.h"
 #include "../common/engine_struct.h"
@@ -121,9 +122,12 @@ static pawl_code write_body(const pawl_held *h,
 static void write_start(const pawl_held *h, pawl_str code,
                         const pawl_instance_names_row *names, pawl_str body,
                         pawl_buf *out) {
+  pawl_buf place = {.alloc = out->alloc};
   char key[64];
   pawl_object o, options;
 
+  pawl_place_of_ancestors(pawl_ancestors_below(&h->d), &place);
+  if (place.failed) out->failed = 1;
   (void)snprintf(key, sizeof key, "%s/%" PRId64, h->d.id_text,
                  h->d.commits + 1);
   pawl_buf_clear(out);
@@ -139,8 +143,10 @@ static void write_start(const pawl_held *h, pawl_str code,
                                      : pawl_strz(h->d.id_text));
   pawl_object_end(&options);
   pawl_member_bool(&o, "track", 0);
+  if (place.len) pawl_member_json(&o, "place", pawl_buf_str(&place));
   pawl_member_bool(&o, "on_failure", 1);
   pawl_object_end(&o);
+  pawl_buf_deinit(&place);
 }
 
 static pawl_code tell_one(pawl_engine *e, pawl_held *h, const pawl_rows *names,

@@ -35,12 +35,24 @@ int pawl_await_has_share(const pawl_def *def) {
   return def && def->is_limited && def->may_wait;
 }
 
+/* Nobody knows of a handler whether it will wait. Most never do; of those of
+ * one definition the first that does shows it, and has a place of its own for
+ * that. */
+int pawl_await_needs_none(const pawl_def *def) {
+  return def && !def->has_waited && !pawl_await_has_share(def);
+}
+
+int pawl_await_is_full(const pawl_engine *e) {
+  return e->nflights >= e->config.concurrency;
+}
+
 int pawl_await_is_held_up(const pawl_engine *e, const pawl_held *h) {
+  if (pawl_await_is_full(e) && !pawl_await_needs_none(h->d.def)) return 1;
   return pawl_await_has_share(h->d.def) && e->nlimited >= most_limited(e);
 }
 
 int pawl_await_has_place(const pawl_engine *e, const pawl_held *h) {
-  return e->nflights < e->config.concurrency && h->d.naloft < most_of_one(e) &&
+  return e->nflights < PAWL_PLACES(e) && h->d.naloft < most_of_one(e) &&
          !pawl_await_is_held_up(e, h);
 }
 
@@ -55,7 +67,7 @@ int pawl_await_lets_limited(const pawl_engine *e) {
 static pawl_flight *take_place(pawl_engine *e) {
   for (int i = 0; i < e->nflight_slots; i++)
     if (!e->flights[i].owner) return &e->flights[i];
-  assert(e->nflight_slots < e->config.concurrency);
+  assert(e->nflight_slots < PAWL_PLACES(e));
   return &e->flights[e->nflight_slots++];
 }
 
@@ -73,6 +85,7 @@ void pawl_await_begin(pawl_engine *e, pawl_held *h, pawl_run *run) {
   f->events = 0; /* what was found is told */
   f->lines = h->d.lines;
   f->is_limited = pawl_await_has_share(h->d.def);
+  if (h->d.def) h->d.def->has_waited = 1;
   e->nlimited += f->is_limited;
   if (!is_predicate || !f->waits_us) f->waits_us = now;
   f->wake_us = after_us(now, is_predicate ? ASK_EVERY_US : a->timeout_us);

@@ -33,17 +33,40 @@ static pawl_code add_offer(pawl_engine *e, pawl_str code, int64_t version,
   return PAWL_OK;
 }
 
+/* Asked each time: a first one of its handlers may have waited since. */
+static int needs_none(const pawl_engine *e, const pawl_offer *r) {
+  return pawl_await_needs_none(pawl_registry_find(
+      e->registry, r->workflow.at, r->workflow.len, r->version, NULL));
+}
+
 int pawl_offer_is_open(pawl_engine *e, const pawl_offer *r) {
   if (!r->served) return 0;
+  if (pawl_await_is_full(e) && !needs_none(e, r)) {
+    e->kept_out = 1;
+    return 0;
+  }
   if (!r->has_share || pawl_await_lets_limited(e)) return 1;
   e->held_up = 1;
   return 0;
 }
 
+static int any_open(pawl_engine *e) {
+  int any = 0;
+
+  for (int i = 0; i < e->noffers; i++)
+    any |= pawl_offer_is_open(e, &e->offers[i]);
+  return any;
+}
+
 void pawl_offers_let_in(pawl_engine *e) {
-  if (!e->held_up || !pawl_await_lets_limited(e)) return;
-  e->held_up = 0;
-  e->fresh_ready = 1;
+  const int share = e->held_up && pawl_await_lets_limited(e);
+  const int place = e->kept_out && !pawl_await_is_full(e);
+
+  if (share) e->held_up = 0;
+  if (place) e->kept_out = 0;
+  if (share || place) e->fresh_ready = 1;
+  /* what was seen before the last place was taken */
+  if (e->fresh_ready && pawl_await_is_full(e)) e->fresh_ready = any_open(e);
 }
 
 void pawl_offers_forget(pawl_engine *e) {

@@ -12,7 +12,8 @@
 pawl_code pawl_offers_take(pawl_engine *e, const pawl_rows *rows,
                            pawl_error *err);
 /* Is it ours, and to be claimed now? What is of little trust is not, while
- * others of that wait in the places that they have: it is held up. */
+ * others of that wait in the places that they have: it is held up. Nor what
+ * waits, while all places are in use: it is kept out. */
 int pawl_offer_is_open(pawl_engine *e, const pawl_offer *r);
 /* What was held up is ready again once there are places. */
 void pawl_offers_let_in(pawl_engine *e);

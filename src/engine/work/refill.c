@@ -11,12 +11,12 @@
 #include "turns.h"
 
 int pawl_refill_has_room(const pawl_engine *e) {
-  return pawl_alone_lets_in(e) && e->nflights < e->config.concurrency;
+  return pawl_alone_lets_in(e) && e->nflights < PAWL_PLACES(e);
 }
 
 /* Of a short tick those count that have not run yet: what has just come goes
- * before what goes round. Those do not that others of little trust keep from
- * the places that are left. */
+ * before what goes round. Those do not that others keep from the places that
+ * are left. */
 static int counts(const pawl_engine *e, const pawl_held *h) {
   if (h->queued_mono_us && pawl_await_is_held_up(e, h)) return 0;
   return h->state == PAWL_SLOT_READY && !h->flights &&
@@ -30,6 +30,14 @@ static int room_to_wait(const pawl_engine *e) {
 
   PAWL_EACH_SLOT (e, h) room -= counts(e, h);
   return room > e->most ? e->most : room;
+}
+
+/* While all places are in use: for what needs none, a batch. */
+static int room_beside(const pawl_engine *e) {
+  int room = e->most - e->claiming;
+
+  PAWL_EACH_SLOT (e, h) room -= counts(e, h);
+  return room;
 }
 
 /* Beside those that are held, without a look at how much time is left. */
@@ -56,7 +64,9 @@ static int is_pressed(const pawl_engine *e) {
 
 static int wants_more(const pawl_engine *e) {
   /* where handlers wait, others will, too */
-  int want = e->nwaiting ? room_to_wait(e) : room_to_run(e);
+  int want = pawl_await_is_full(e) ? room_beside(e)
+             : e->nwaiting         ? room_to_wait(e)
+                                   : room_to_run(e);
 
   if (want > slots_left(e)) want = slots_left(e);
   return want > 0 && is_pressed(e) ? pawl_budget_room(e, want) : want;

@@ -355,9 +355,18 @@ static pawl_code service_attrs(const pawl_call *call, pawl_buf *out,
 
 /* ---- ctx.db ---- */
 
+static int may_touch(const void *ud, const char *table, int writes) {
+  const pawl_def *def = ud;
+  return pawl_names_match(def->db_write, table) ||
+         (!writes && pawl_names_match(def->db_read, table));
+}
+
 /* A limited one's statement takes no longer than its handler may. */
-static pawl_query_bounds bounds_of(const pawl_engine *e, const pawl_def *def) {
+static pawl_query_bounds bounds_of(const pawl_engine *e, const pawl_def *def,
+                                   pawl_tables *tables) {
   pawl_query_bounds b = {.us = e->sql_limit_us};
+  *tables = (pawl_tables){may_touch, def};
+  if (def->db_write) b.tables = tables;
   if (!def->is_limited) return b;
   if (def->handler_us < b.us) b.us = def->handler_us;
   b.bytes = (size_t)e->config.max_bytes;
@@ -374,7 +383,8 @@ static pawl_code service_query(const pawl_call *call, pawl_str sql,
     return pawl_fail(
         err, PAWL_MISUSE,
         "an earlier query of this step has failed: it cannot go on");
-  const pawl_query_bounds bounds = bounds_of(e, slot_of(call)->d.def);
+  pawl_tables tables;
+  const pawl_query_bounds bounds = bounds_of(e, slot_of(call)->d.def, &tables);
   return pawl_query_run(e, &bounds, sql, params, out, changed,
                         &e->unit->failed, err);
 }

@@ -32,7 +32,7 @@ void pawl_held_deinit(pawl_engine *e, pawl_held *h) {
 int pawl_held_max(const pawl_engine *e) {
   /* two batches, one under way in the store, all that may wait, and what comes
    * in while none of those goes (refill.c) */
-  return 2 * e->config.batch + e->config.concurrency + PAWL_CROWD(e);
+  return 2 * e->config.batch + PAWL_PLACES(e) + PAWL_CROWD(e);
 }
 
 /* The first that is free: those in use stay together at the front, so that

@@ -151,6 +151,10 @@ static inline int pawl_alone_lets_in(const pawl_engine *e) {
 #define PAWL_SLOT_MEMBERS(h) .shard = (h)->shard, .id = &(h)->d.id
 #define PAWL_LEASE_MEMBERS(h) PAWL_SLOT_MEMBERS(h), .lease = &(h)->lease
 
+/* Handlers that may wait at one time; and, while all these places are in use,
+ * those that are the first to wait of their definition (flight.c). */
+#define PAWL_PLACES(e) \
+  ((e)->config.concurrency + (e)->config.concurrency / 8 + 1)
 /* So many come at once where there is no place, and the same number goes. */
 #define PAWL_CROWD(e) (((e)->config.batch + 3) / 4)
 
