@@ -123,9 +123,9 @@ select coalesce(
 
 -- name: repair_answer
 -- args: @shard smallint, @id uuid, @request uuid, @after bigint
--- rows: type text, text text, error json
+-- rows: type text, transition text, text text
 -- How a request was met, if that left a row of history behind @after.
-select type, text, error from pawl.history
+select type, transition, text from pawl.history
  where shard = @shard and instance = @id and seq > @after
    and request = @request
  limit 1;
