@@ -1810,9 +1810,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_explain(pawl_engine *engine,
  *   "edit"     set (an object), unset (names) of variables; if_commits: only
  *              if it made so many commits
  *   "wake"     what it waits for until a time is due now, or at `at_us`;
- *              nodes: only there
+ *              nodes: only there. What waits for none is looked at; a bulk
+ *              refuses it
  *   "continue" what has halted at a breakpoint goes on; nodes: only there;
- *              token
+ *              token. PAWL_CONFLICT: nothing has
  *   "step"     the same of one token, which halts again before its next node,
  *              for lasts_us (an hour)
  *   "transfer" it goes on in to_version, or, if it has failed, will when it is

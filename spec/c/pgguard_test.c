@@ -72,6 +72,21 @@ static const char *const refused[] = {
     "insert into mine values ('a'), ((select 'b' from pawl.x))",
 };
 
+static const char *const several[] = {
+    "select 1; select 2",           "select 1;;/* ; */ -- x\n;2",
+    "select ';' ; \"a\"",           "select E'\\';' ; 'x'",
+    "select $a$ ; $a$; (select 1)",
+};
+
+static const char *const single[] = {
+    "",
+    ";",
+    "select 1",
+    "select 1; ;\n-- select 2\n/* ; select 3 */",
+    "select ';', \"a;b\", E'\\'; x', $$ ; x $$, 12 -- ; x",
+    "create function f() returns int begin atomic select 1; select 2; end",
+};
+
 int main(void) {
   for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
     if (!CHECK(pawl_pgguard_objection(pawl_strz(allowed[i]), NULL) == NULL))
@@ -79,6 +94,12 @@ int main(void) {
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     if (!CHECK(pawl_pgguard_objection(pawl_strz(refused[i]), NULL) != NULL))
       printf("  %s\n", refused[i]);
+  for (size_t i = 0; i < sizeof several / sizeof *several; i++)
+    if (!CHECK(pawl_pgguard_is_several(pawl_strz(several[i]))))
+      printf("  %s\n", several[i]);
+  for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+    if (!CHECK(!pawl_pgguard_is_several(pawl_strz(single[i]))))
+      printf("  %s\n", single[i]);
   /* Every cut of every text, in memory of just that size. */
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
     for (size_t n = 0; n < strlen(refused[i]); n++) {
@@ -86,6 +107,7 @@ int main(void) {
       if (!CHECK(copy != NULL)) break;
       memcpy(copy, refused[i], n);
       (void)pawl_pgguard_objection((pawl_str){copy, n}, "second");
+      (void)pawl_pgguard_is_several((pawl_str){copy, n});
       free(copy);
     }
   return TEST_END;

@@ -37,6 +37,31 @@ describe("pawl prune", function()
     assert.equal(3, #here:json "list")
   end)
 
+  it("takes the words that it has beside times, and tells of them", function()
+    local here = filled()
+    for _, command_line in ipairs { { "prune" }, { "worker", "flow.lua" } } do
+      local function refused(value)
+        local words = table.move(command_line, 1, #command_line, 1, {})
+        words[#words + 1], words[#words + 2] = "--retain", value
+        local ran = here:pawl(table.unpack(words))
+        assert.equal(2, ran.code)
+        return ran.err
+      end
+      assert.matches("hint: known: archive, attributes, .*, keep_attributes, ",
+        refused "gone=3d")
+      assert.matches("did you mean 'archive'", refused "archve=3d", 1, true)
+      assert.matches("takes 'archive' as it is, without a value",
+        refused "completed=0s,archive=true")
+      assert.matches("takes 'keep_attributes' as it is",
+        refused "keep_attributes=1")
+    end
+    assert.equal(0, here:pawl("prune", "--retain", "archive").code)
+    assert.equal(0, #here:json("list", "--archived"))
+    assert.equal(0, here:pawl("prune", "--retain",
+      "completed=0s,archive,keep_attributes").code)
+    assert.equal(1, #here:json("list", "--archived"))
+  end)
+
   it("tells what would go, what goes, and what stays", function()
     local here = filled()
     local ran = here:pawl("prune", "--retain", "0s", "--dry-run")

@@ -43,6 +43,45 @@ describe("pawl start --many", function()
     assert.is_true(again[2].created)
   end)
 
+  it("takes attributes of every type, and says what is none", function()
+    local here = folder()
+    local function start(attributes)
+      return here:pawl("start", "t.hello", "--many", "-",
+        { stdin = '{}\n{"attributes":' .. attributes:gsub("\n *", "")
+          .. "}\n" })
+    end
+    local ran = start [[{"day":{"type":"date","value":"2026-01-31"},
+      "amount":{"type":"decimal","value":"12.50"},"f":1.5,"n":3,
+      "no":{"type":"boolean","value":false},"text":"@2026-01-31",
+      "bytes":{"type":"binary","value":"AAE="}}]]
+    assert.equal(0, ran.code, ran.err)
+    local id = ran.out:match "([^\n]+)\n$"
+    assert.same({
+      amount = { type = "decimal", value = "12.50" },
+      bytes = { type = "binary", value = "AAE=" },
+      day = { type = "date", value = "2026-01-31T00:00:00.000000Z" },
+      f = { type = "float", value = 1.5 },
+      n = { type = "integer", value = 3 },
+      no = { type = "boolean", value = false },
+      text = { type = "string", value = "@2026-01-31" },
+    }, here:json("show", id).attributes)
+    for _, what in ipairs { "day=@2026-01-31", "amount=12.50", "f=1.5" } do
+      assert.equal(id, here:json("list", "--attr", what)[1].id)
+    end
+    for _, bad in ipairs { "[1]", "{}", '{"type":"date","value":5}',
+      '{"type":"date","value":"x"}', '{"type":"string","value":3}',
+      '{"type":"binary","value":"?"}', '{"type":"x","value":"x"}',
+      '{"type":"date","value":"2026-01-31","more":1}' } do
+      ran = start('{"x":' .. bad .. "}")
+      assert.equal(2, ran.code)
+      assert.matches("line 2: attribute 'x': [{%[].* is no attribute", ran.err)
+      assert.matches('"type":"date"', ran.err, 1, true)
+    end
+    assert.matches("line 2: attribute 'x': null is no value: leave it out",
+      start('{"x":null}').err)
+    assert.equal(2, #here:json("list"))
+  end)
+
   it("counts what was there, and names what asks for something else",
     function()
       local here = folder()

@@ -72,5 +72,13 @@ describe("a command for a tenant", function()
       assert.are_not.equal(0, ran.code)
       assert.matches("tenant \"a\"'s engine does not", ran.err)
     end
+    for _, store in ipairs { "pawl.db", "new.db" } do
+      local ran = folder:pawl("restore", "pawl.db", "--store", store,
+        "--tenant", "a")
+      assert.are_not.equal(0, ran.code)
+      assert.matches("engine does not " .. (store == "new.db"
+        and "copy the store" or "restore the store"), ran.err)
+      assert.matches("it concerns all tenants", ran.err)
+    end
   end)
 end)

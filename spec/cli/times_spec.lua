@@ -34,6 +34,14 @@ describe("a time given to the command", function()
     assert.equal(0, count("task", "list", "--created-before", "1d"))
   end)
 
+  it("is shown as one where an attribute is", function()
+    id = here:pawl("start", "t.timer", "--attr", "day=@2026-01-31").out
+      :match "%S+"
+    local told = '{"day":{"type":"date","value":"2026-01-31T00:00:00.000000Z"}}'
+    assert.matches(told, here:pawl("show", id).out, 1, true)
+    assert.matches(told, here:pawl("show", id, "--json").out, 1, true)
+  end)
+
   it("is a span from now where it is of what is due", function()
     assert.equal(1, count("list", "--due-before", "520w"))
     assert.equal(0, count("list", "--due-before", "0s"))

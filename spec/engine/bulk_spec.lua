@@ -555,4 +555,24 @@ kit.describe("a bulk", function(backend)
     assert.truthy(report.matched >= 13)
     assert.equal(20, engine:tally { status = "suspended" })
   end)
+
+  for n = 1, 2 do
+    it("says to how many it was seen before that: " .. n, function()
+      local engine, _, url = backend.fresh()
+      waiting(engine, 3)
+      local inbox = kit.table(backend, "inbox")
+      -- from beside the engine, where there is such a place
+      backend.sql(url, "delete from " .. inbox)
+      probe.fault("engine.act.send=call@" .. n + 1, function()
+        backend.sql(url, ("alter table %s rename to gone"):format(inbox))
+      end)
+      local report, err = engine:bulk("kill", { workflow = "t.timer" })
+      probe.fault(nil)
+      backend.sql(url, ("alter table %s rename to %s"):format(
+        inbox:gsub("inbox", "gone"):gsub("pawl_", ""), inbox:match "[%w_]+$"))
+      assert.is_nil(report)
+      assert.matches(n == 1 and "^1 instance was seen to; with the request "
+        or "^2 instances were seen to; with the request ", err.hint)
+    end)
+  end
 end)

@@ -56,6 +56,40 @@ kit.describe("a request that is named", function(backend)
     assert.is_true(away())
   end)
 
+  it("of a cancel is no delete's, nor the other way round", function()
+    local one, two, three = kit.draw_id(), kit.draw_id(), kit.draw_id()
+    local other = assert(engine:start "t.waiting")
+    assert(engine:run())
+    assert(engine:cancel(id, { request = one }))
+    local function refuse_delete()
+      kit.refused("conflict", "was to cancel it, not to delete it",
+        "a request of its own", engine:delete(id, { request = one }))
+    end
+    refuse_delete()
+    assert(engine:archive(id))
+    refuse_delete()
+    assert(engine:delete(other, { cancel = true, request = two }))
+    kit.refused("conflict", "was to delete it, not to cancel it",
+      "a request of its own", engine:cancel(other, { request = two }))
+    assert(engine:undelete(other))
+    assert(engine:delete(other, { request = three }))
+    kit.refused("conflict", "was to delete it, not to cancel it",
+      "a request of its own", engine:cancel(other, { request = three }))
+  end)
+
+  it("deletes once, though that was taken back since", function()
+    local one, two = kit.draw_id(), kit.draw_id()
+    assert.same({ true, true }, { engine:delete(id, { cancel = true,
+      request = one }) })
+    assert(engine:undelete(id))
+    assert.same({ true, true }, { engine:delete(id, { cancel = true,
+      request = one }) })
+    assert.same({ true, true }, { engine:delete(id, { request = two }) })
+    assert(engine:undelete(id))
+    assert.same({ true, true }, { engine:delete(id, { request = two }) })
+    assert.is_nil(assert(engine:get(id)).deleted)
+  end)
+
   it("is that of each instance by itself", function()
     local other = assert(engine:start "t.waiting")
     assert(engine:run())

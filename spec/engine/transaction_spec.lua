@@ -198,6 +198,17 @@ kit.describe("a transaction", function(backend)
     end
   end)
 
+  it("takes one statement at a time", function()
+    local engine = fresh(backend)
+    local ok, err = pcall(engine.transaction, engine, function(tx)
+      assert(tx:query(insert, 1))
+      tx:query "insert into orders (id) values (2); select 1"
+    end)
+    assert.same({ false, "misuse" }, { ok, err.code })
+    assert.equal("query: one statement at a time", err.message)
+    assert.same({}, orders(engine))
+  end)
+
   it("sends events, and asks for changes, behind its commit", function()
     local engine, clock, url = fresh(backend)
     local rival = kit.rival(backend, url, clock)

@@ -123,8 +123,13 @@ for _, backend in ipairs(backends) do
     end)
 
     it("is one statement", function()
-      for _, text in ipairs { "select 1; select 2", "select 1; commit" } do
-        assert.is_nil((store:query(text)))
+      for _, text in ipairs { "select 1; select 2", "select 1; commit",
+        "select ';'; ;; select 2", "select 1; selec 2", "select 1; -- c\n 2",
+        "values (1); (select 2)" } do
+        local refused, err = store:query(text)
+        assert.is_nil(refused)
+        assert.same({ "misuse", "query: one statement at a time" },
+          { err.code, err.message })
         store:rollback()
         assert(store:begin("open"))
       end

@@ -8,7 +8,7 @@ fronts as materialized (
   select l.place from due d cross join lateral (
     select ctid as place from pawl.outbox t
      where t.shard = @shard and t.ctid = d.place and published_at is null
-       and due_at <= coalesce(@now, now()) and not {{stands_behind d}}
+       and due_at <= coalesce(@now, now()) and not {{stands_behind d; @shard}}
        for update skip locked) l
    limit @max)
 update pawl.outbox o
@@ -133,6 +133,6 @@ update pawl.outbox o
    where g.published_at is null
      and (g.dead_at is not null
           or (g.lease is null or g.due_at <= coalesce(@now, now()))
-             and not {{stands_behind s}})) g
+             and not {{stands_behind s; @shard}})) g
  where o.shard = @shard and o.ctid = g.place
 returning o.instance, o.seq;

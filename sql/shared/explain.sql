@@ -119,11 +119,12 @@ select v.token, v.name {{from_each}} (
 -- args: @shard smallint, @id uuid, @max integer
 -- rows: seq bigint, type text, node text, token integer, visit bigint,
 --       attempt integer, by text, text text, error json,
---       completed_at time, due_at time
+--       completed_at time, due_at time, asked boolean
 -- The newest rows that say why it stands: failures, suspensions, and
--- events that a wait could not judge.
+-- events that a wait could not judge. asked: by a request, which may have been
+-- refused as well.
 select seq, type, node, token, visit, attempt, by, text, error,
-       completed_at, due_at
+       completed_at, due_at, request is not null as asked
   from pawl.history
  where shard = @shard and instance = @id
    and type in ('failed', 'suspended', 'undo_failed', 'refused')

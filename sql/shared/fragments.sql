@@ -307,7 +307,7 @@ not exists (select 1 from pawl.archive a
 -- What waits to be published, if {{2}}; behind a place in the order of {{1}}.
 select instance, seq, tenant, type, payload, created_at, attempts, due_at,
          error, lease is not null and dead_at is null as leased, dead_at, by,
-         reason
+         reason, {{stands_behind t; s.shard}} as behind
     from pawl.outbox t
    where t.shard = s.shard and {{2}}
      and (@type is null or type = @type)
@@ -539,11 +539,11 @@ delete from pawl.{{1}}
    order by {{3}} limit 1)
 
 -- fragment: stands_behind
--- Is one before {{1}}, of its instance, still to be published? What is settled
--- was at the front then: so the nearest one tells.
+-- Is one before {{1}}, of its instance in shard {{2}}, still to be published?
+-- What is settled was at the front then: so the nearest one tells.
 coalesce((select p.published_at is null and p.dead_at is null
             from pawl.outbox p
-           where p.shard = @shard and p.instance = {{1}}.instance
+           where p.shard = {{2}} and p.instance = {{1}}.instance
              and p.seq < {{1}}.seq
            order by p.seq desc limit 1), false)
 

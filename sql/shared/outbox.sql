@@ -13,7 +13,7 @@
 --       @max integer
 -- rows: instance uuid, seq bigint, tenant text, type text, payload json,
 --       created_at time, attempts integer, due_at time, error text,
---       leased boolean, dead_at time, by text, reason text
+--       leased boolean, dead_at time, by text, reason text, behind boolean
 -- What waits to be published, in the order it is due; the caller merges the
 -- shards. @after...: the page behind that row.
 select o.* {{from_each}} (

@@ -6,8 +6,9 @@
 --       commits bigint, variables json, compensation json, seq bigint,
 --       stopped json, deleted boolean, {{gone}},
 --       tenant text, key text, successor uuid, parent uuid, completed_at time,
---       archived_at time
--- Of one that was archived, too, as far as there is anything.
+--       begins_at time, archived_at time
+-- Of one that was archived, too, as far as there is anything. begins_at: of one
+-- that is to begin later.
 select i.*
   from (select @id as id offset 0) s cross join lateral ( -- only: postgres
   from ( -- only: sqlite
@@ -16,14 +17,16 @@ select status, workflow, version, commits,
        compensation, seq,
        case when status = 'failed' then stopped end as stopped,
        deleted_at is not null as deleted, {{gone}}, tenant, key,
-       successor, parent, completed_at, null::timestamptz as archived_at
+       successor, parent, completed_at,
+       case when visit = 0 then token_due_at end as begins_at,
+       null::timestamptz as archived_at
   from pawl.instance
  where shard = @shard and id = @id
 union all
 select status, workflow, version, 0, null::json, null::json, 0,
        null::json, false, deletion,
        null::timestamptz, purged_at, null::json, tenant, key, successor,
-       parent, completed_at, archived_at
+       parent, completed_at, null::timestamptz, archived_at
   from pawl.archive
  where shard = @shard
    and id = s.id -- only: postgres
@@ -52,10 +55,10 @@ select id from pawl.instance
 -- name: repair_places
 -- args: @shard smallint, @id uuid[]
 -- rows: instance uuid, no integer, node text, state text, attempt bigint,
---       scope text, fork text, branch text, detail json
+--       scope text, fork text, branch text, detail json, due_at time
 -- Where instances stand.
 select t.instance, t.no, t.node, t.state, t.attempt, t.scope, t.fork,
-       t.branch, t.detail
+       t.branch, t.detail, t.due_at
   {{from_each}} (
   select * from pawl.token_view
    where shard = @shard and instance = s.id
@@ -123,9 +126,9 @@ select coalesce(
 
 -- name: repair_answer
 -- args: @shard smallint, @id uuid, @request uuid, @after bigint
--- rows: type text, text text, error json
+-- rows: type text, transition text, text text
 -- How a request was met, if that left a row of history behind @after.
-select type, text, error from pawl.history
+select type, transition, text from pawl.history
  where shard = @shard and instance = @id and seq > @after
    and request = @request
  limit 1;

@@ -4,13 +4,13 @@ update pawl_outbox
        attempts = attempts + (lease is not null)
  where rowid in (
   select d.place from ({{outbox_due}}) d
-   where not {{stands_behind d}} limit @max)
+   where not {{stands_behind d; @shard}} limit @max)
 returning instance, seq;
 
 -- name: outbox_park
 update pawl_outbox set due_at = {{never}}
  where rowid in (
-  select d.place from ({{outbox_due}}) d where {{stands_behind d}})
+  select d.place from ({{outbox_due}}) d where {{stands_behind d; @shard}})
    and (select count(*) from ({{outbox_due}})) >= @walk;
 
 -- name: outbox_lock
@@ -65,5 +65,5 @@ update pawl_outbox as s
  where shard = @shard and instance = @instance and seq = @seq
    and published_at is null
    and (dead_at is not null
-        or (lease is null or due_at <= @now) and not {{stands_behind s}})
+        or (lease is null or due_at <= @now) and not {{stands_behind s; @shard}})
 returning instance, seq;

@@ -318,9 +318,10 @@ static void tell_resumed(const bulk *b, pawl_error *err) {
   if (!b->so_far.matched || b->plan.dry_run) return;
   pawl_error_hint(err,
                   "%" PRId64
-                  " instances were seen to; with the request %s "
-                  "it goes on where it ended",
-                  b->so_far.matched, pawl_id_text_of(&b->plan.request).at);
+                  " %s seen to; with the request %s it goes on where it ended",
+                  b->so_far.matched,
+                  b->so_far.matched == 1 ? "instance was" : "instances were",
+                  pawl_id_text_of(&b->plan.request).at);
 }
 
 pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,

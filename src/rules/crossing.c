@@ -32,6 +32,8 @@ void pawl_place_around(pawl_place *place, const pawl_token *t) {
 
   place->host = (int32_t)pawl_detail_of(t)->host;
   place->guarded = pawl_detail_of(t)->guarded != 0;
+  place->halted = pawl_detail_of(t)->halted.len > 0;
+  place->steps = pawl_detail_of(t)->stepping.len > 0;
   memcpy(place->scope, t->scope, sizeof place->scope);
   place->depth = 0;
   for (int i = 0; i < up->n; i++) push_fork(place, up->at[i].fork);

@@ -22,6 +22,9 @@ typedef struct pawl_place {
   int waiting;
   int stands;       /* its node was entered, or tried */
   int guarded;      /* what was on that has begun */
+  int halted;       /* at a breakpoint */
+  int steps;        /* it halts before its next node */
+  int64_t due_us;   /* of one in the store: when it is looked at; 0: never */
   int32_t host;     /* at a boundary: the token that it is beside; else 0 */
   const char *node; /* NULL: nowhere yet */
   const char *forks[PAWL_MAX_DEPTH]; /* around it, outermost first */
@@ -37,7 +40,8 @@ typedef struct pawl_places {
 void pawl_places_deinit(const pawl_world *w, pawl_places *p);
 /* One more, emptied; NULL: out of memory. */
 pawl_place *pawl_places_add(const pawl_world *w, pawl_places *p);
-/* Fills in the forks that the token is in, and what is beside what. */
+/* Fills in the forks that the token is in, what is beside what, and what its
+ * detail says of breakpoints. */
 void pawl_place_around(pawl_place *place, const pawl_token *t);
 /* The same of a stored one: its fork (NULL: none), scope ("1.4") and detail. 0:
  * out of memory. */

@@ -110,6 +110,7 @@ static void end_cancelled(pawl_decision *d, const pawl_letter *l,
 
   unend(d);
   pawl_record *r = record(d, l, type);
+  if (is_last_wish(l)) pawl_buf_addz(&r->transition, "delete");
   if (source) pawl_buf_addf(&r->text, "by event \"%s\"", l->name.at);
   note_cancellation(d, l, source);
   pawl_buf_clear(&p->error);

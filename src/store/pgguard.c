@@ -79,27 +79,33 @@ static size_t read_word(pawl_str s, size_t at, word *out) {
   return at;
 }
 
+/* Behind the white space or comment that begins at `at`, or `at` itself. */
+static size_t skip_blank(pawl_str s, size_t at) {
+  char c = s.at[at], d = at + 1 < s.len ? s.at[at + 1] : 0;
+  if (c == '-' && d == '-') return skip_line(s, at);
+  if (c == '/' && d == '*') return skip_block_comment(s, at);
+  return c == ' ' || (c >= '\t' && c <= '\r') ? at + 1 : at;
+}
+
+/* Behind what begins at `at`, and is no word. */
+static size_t skip_other(pawl_str s, size_t at) {
+  size_t stop = skip_blank(s, at);
+  if (stop > at) return stop;
+  if (s.at[at] == '\'') return skip_quoted(s, at, 0);
+  if (s.at[at] == '$') stop = skip_dollars(s, at);
+  if (s.at[at] >= '0' && s.at[at] <= '9')
+    while (stop < s.len && is_word_part(s.at[stop])) stop++;
+  return stop > at ? stop : at + 1;
+}
+
 /* The next word from *at on; 0 at the end. */
 static int next_word(pawl_str s, size_t *at, word *out) {
   while (*at < s.len) {
-    char c = s.at[*at], d = *at + 1 < s.len ? s.at[*at + 1] : 0;
-    if (c == '\'') {
-      *at = skip_quoted(s, *at, 0);
-    } else if (c == '-' && d == '-') {
-      *at = skip_line(s, *at);
-    } else if (c == '/' && d == '*') {
-      *at = skip_block_comment(s, *at);
-    } else if (c == '$') {
-      size_t stop = skip_dollars(s, *at);
-      *at = stop > *at ? stop : *at + 1;
-    } else if (c >= '0' && c <= '9') {
-      while (*at < s.len && is_word_part(s.at[*at])) ++*at;
-    } else if (c == '"' || is_word_start(c)) {
+    if (s.at[*at] == '"' || is_word_start(s.at[*at])) {
       *at = read_word(s, *at, out);
       return 1;
-    } else {
-      ++*at;
     }
+    *at = skip_other(s, *at);
   }
   return 0;
 }
@@ -163,4 +169,28 @@ const char *pawl_pgguard_objection(pawl_str sql, const char *schema) {
   if (mentions && (!is_read || writes))
     return "pawl's own tables can only be read";
   return NULL;
+}
+
+int pawl_pgguard_is_several(pawl_str sql) {
+  size_t at = 0, stop;
+  int ended = 0;
+  word w;
+
+  if (!next_word(sql, &at, &w) || is_word(&w, "create")) return 0;
+  while (at < sql.len) {
+    stop = skip_blank(sql, at);
+    if (stop > at) {
+      at = stop;
+    } else if (sql.at[at] == ';') {
+      ended = 1;
+      at++;
+    } else if (ended) {
+      return 1;
+    } else if (sql.at[at] == '"' || is_word_start(sql.at[at])) {
+      at = read_word(sql, at, &w);
+    } else {
+      at = skip_other(sql, at);
+    }
+  }
+  return 0;
 }

@@ -16,5 +16,8 @@
  * or the store's own (`schema`; NULL: that is `pawl`), without being a plain
  * read. */
 const char *pawl_pgguard_objection(pawl_str sql, const char *schema);
+/* Of a statement that PostgreSQL could not read: is it more than one? Not of
+ * one that creates: the body of a function is several within one. */
+int pawl_pgguard_is_several(pawl_str sql);
 
 #endif

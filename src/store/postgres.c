@@ -819,9 +819,14 @@ static pawl_code send_query(client *c, const char *sql, const pawl_pgparams *p,
 }
 
 /* What a failed query means to its writer rather than to us. */
-static pawl_code explain_query(pawl_code rc, int64_t limit_us,
+static pawl_code explain_query(pawl_code rc, const pawl_query *q,
                                pawl_error *err) {
-  if (rc == PAWL_BUSY && strcmp(err->sqlstate, "57014") == 0) {
+  const int64_t limit_us = q->limit_us;
+
+  if (rc == PAWL_STORE && strcmp(err->sqlstate, "42601") == 0 &&
+      pawl_pgguard_is_several(q->sql)) {
+    (void)pawl_fail(err, PAWL_MISUSE, "query: one statement at a time");
+  } else if (rc == PAWL_BUSY && strcmp(err->sqlstate, "57014") == 0) {
     (void)pawl_fail_as(err, PAWL_TIMEOUT, "57014",
                        "others wait for its locks: make it shorter",
                        "query: took longer than %g s",
@@ -855,7 +860,7 @@ static pawl_code postgres_query(pawl_conn *conn, pawl_query *q,
   TRY(pawl_pgwire_encode_query(&c->bytes, q, &p, err));
   rc = send_query(c, text.at, &p, q->limit_us, &mine);
   if (rc != PAWL_OK) {
-    rc = explain_query(rc, q->limit_us, &mine);
+    rc = explain_query(rc, q, &mine);
     if (err) *err = mine;
     goto out;
   }

@@ -50,8 +50,8 @@ local of_many = {
 act.about_many = "Without ids it takes the filters of `pawl list`, and means "
   .. "all that they find and that it can be done to: on a terminal it says "
   .. "how many these are and asks; elsewhere it needs --yes. Each is changed "
-  .. "by itself; what was refused is counted, by the code of the error, with "
-  .. "one of them. Cut short, it goes on when it is asked again."
+  .. "by itself; what was refused is counted for each error code, with one of "
+  .. "them as an example. Cut short, it goes on when it is asked again."
 
 ---@param more pawl.cli.Option[]
 ---@param asking? pawl.cli.Option[]  default: act.options

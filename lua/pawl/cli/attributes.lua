@@ -1,5 +1,6 @@
---- What --attr says of an attribute: one reading for what is started, and for
---- what is looked for.
+--- What is said of an attribute: by --attr, one reading for what is started,
+--- and for what is looked for; and in the lines of --many, as JSON.
+local attribute = require "pawl.attribute"
 local core = require "pawl.core"
 local options = require "pawl.cli.options"
 local pawl = require "pawl"
@@ -39,6 +40,36 @@ function attributes.value(text)
   if text:find "^@" then return date(text:sub(2)) end
   if text:find '^".*"$' then return quoted(text) end
   return number(text) or text
+end
+
+local texts = { date = true, decimal = true, binary = true }
+
+--- {"type":"date","value":"2026-01-31"}; nil: it is none.
+local function of_object(given)
+  for name in pairs(given) do
+    if name ~= "type" and name ~= "value" then return nil end
+  end
+  if not texts[given.type] then return given.value end
+  if type(given.value) ~= "string" then return nil end
+  local ok, found = pcall(attribute.from_json, given)
+  if not ok then return nil end
+  -- what no base64 is would be fewer bytes
+  return (given.type ~= "binary" or core.base64(found.value) == given.value)
+    and found or nil
+end
+
+--- As JSON has it: a text is that text, whatever it looks like; what JSON has
+--- no values for is an object, as `pawl show --json` tells it.
+---@param value any  as it was decoded
+---@return string|number|boolean|pawl.Typed|nil
+---@return string? why  it is none
+function attributes.of_json(value)
+  if value == core.null then return nil, "null is no value: leave it out" end
+  if type(value) ~= "table" then return value end
+  local found = of_object(value)
+  local entry = found ~= nil and attribute.to_json(found)
+  if entry and entry.type == value.type then return found end
+  return nil, ("%s is no attribute"):format(core.json_encode(value))
 end
 
 --- NAME=VALUE, or with another comparison, taken apart; nil: it is none.

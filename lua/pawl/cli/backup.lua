@@ -30,7 +30,8 @@ return {
     .. "The copy is a store like any other. Opened by a worker, its instances "
     .. "go on from their last stored steps, beside those of the original: "
     .. "what they do outside the store is done twice. `pawl restore` goes "
-    .. "back to a copy.\n\n"
+    .. "back to a copy. A copy has all tenants, and with --tenant none is "
+    .. "made.\n\n"
     .. "A store in PostgreSQL is backed up with its own tools: pg_dump.",
   options = {
     { long = "replace", help = "a store that is at FILE gives way" },

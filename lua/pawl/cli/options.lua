@@ -152,21 +152,28 @@ function convert.duration(name, text, option)
   return us / 1e6
 end
 
---- One duration, or some by name: what engine:prune takes.
+local retain_words = { archive = true, keep_attributes = true }
+
+--- One duration, or some by name, and words: what engine:prune takes.
 function convert.retain(name, text)
-  if not text:find "=" then return convert.duration(name, text, {}) end
+  if not text:find "[=,]" and not retain_words[text] then
+    return convert.duration(name, text, {})
+  end
   local known, given = {}, {}
   for _, kind in ipairs(verb_args().shaped("prune", "span")) do
     known[kind] = true
   end
-  local flags = { archive = true, keep_attributes = true }
+  for word in pairs(retain_words) do known[word] = true end
   for part in (text .. ","):gmatch "([^,]*)," do
-    if flags[part] then
+    if retain_words[part] then
       given[part] = true
       goto next
     end
-    local kind, span = part:match "^([%l]+)=(.*)$"
-    if not kind then
+    local kind, span = part:match "^([%l_]+)=(.*)$"
+    if retain_words[kind] then
+      usage("--%s takes '%s' as it is, without a value",
+        ("completed=7d,%s"):format(kind), name, kind)
+    elseif not kind then
       usage("--%s takes 30d, or completed=7d,failed=90d, got '%s'", nil, name,
         text)
     end

@@ -7,7 +7,7 @@ local term = require "pawl.cli.term"
 --- Where no store is yet, the file is copied there.
 local function copy_there(opts, file)
   local copy <close> = store.try(pawl.open("sqlite:" .. file,
-    { state = "private", create = false }))
+    { state = "private", create = false, tenant = opts.tenant }))
   return store.try(copy:backup(store.name(opts)))
 end
 
@@ -28,7 +28,7 @@ local function restored(opts, file)
     error(err, 0)
   end
   return store.guarded(engine, function()
-    check_alone(engine)
+    if not opts.tenant then check_alone(engine) end -- else it is refused
     return store.try(engine:restore(file))
   end)
 end
@@ -55,7 +55,8 @@ return {
     .. "what is damaged takes no store's place. What was held when it was "
     .. "copied runs again.\n\n"
     .. "Workers are to be stopped first; while any lives the store is left "
-    .. "alone. Where there is no store yet, FILE is copied there.\n\n"
+    .. "alone. Where there is no store yet, FILE is copied there. A store is "
+    .. "restored for all tenants, and with --tenant not at all.\n\n"
     .. "A store in PostgreSQL is restored with its own tools: pg_restore.",
   options = {},
   examples = {

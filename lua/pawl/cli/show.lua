@@ -177,6 +177,12 @@ local function show_times(instance, now)
   line("suspended", format.when(instance.suspended_at, now))
 end
 
+--- A typed attribute as --json has it: bytes are no text, a time is one.
+local function told(one)
+  if one.type == "date" then return { type = one.type, value = one.value } end
+  return attribute.to_json(one)
+end
+
 local function show(opts, engine, instance)
   local now = engine:now()
   paper = { full = opts.full, cut = false }
@@ -196,10 +202,8 @@ local function show(opts, engine, instance)
   show_since("purged", instance.purged, now)
   show_trimmed(instance.trimmed)
   value("input", instance.input)
-  for name, one in pairs(instance.attributes) do -- bytes are no text
-    if type(one) == "table" then
-      instance.attributes[name] = attribute.to_json(one)
-    end
+  for name, one in pairs(instance.attributes) do
+    if type(one) == "table" then instance.attributes[name] = told(one) end
   end
   for _, name in ipairs { "variables", "attributes" } do
     if not is_empty(instance[name]) then value(name, instance[name]) end

@@ -84,6 +84,22 @@ local function open_lines(path)
     why:match(": (.*)") or why)
 end
 
+--- What JSON has of them is one of them each.
+local function read_attributes(given, n)
+  if type(given) ~= "table" then return given end -- the engine refuses it
+  local out = {}
+  for name, value in pairs(given) do
+    local found, why = attributes.of_json(value)
+    if found == nil then
+      options.usage("--many: line %d: attribute '%s': %s", "a text, a number, "
+        .. "true, false, or such as {\"type\":\"date\",\"value\":"
+        .. "\"2026-01-31\"}", n, name, why)
+    end
+    out[name] = found
+  end
+  return out
+end
+
 --- One JSON object a line; empty lines are nothing. Also: the line of each.
 local function read_items(path)
   local items, lines, n = {}, {}, 0
@@ -96,6 +112,7 @@ local function read_items(path)
           "a line is {\"input\":..., \"key\":...}", n,
           err and ": " .. tostring(err.message) or "")
       end
+      item.attributes = read_attributes(item.attributes, n)
       items[#items + 1], lines[#items + 1] = item, n
     end
   end
@@ -357,8 +374,10 @@ return {
     .. "With --many it starts an instance for every line of a file, a JSON "
     .. "object with the `input` and the options of that one: "
     .. names_of_item() .. "; attributes are an object, where the command line "
-    .. "has --attr. What the command line says holds for those that do not "
-    .. "say it, --version for all. It prints their ids in that order. All "
+    .. "has --attr: {\"region\":\"eu\"}, and what JSON has no values for as "
+    .. "`pawl show --json` tells it, {\"type\":\"date\",\"value\":"
+    .. "\"2026-01-31\"}. What the command line says holds for those that do "
+    .. "not say it, --version for all. It prints their ids in that order. All "
     .. "lines are checked before anything is stored; they are stored in "
     .. "batches of 1,000. With a key in every line it is safe to repeat: what "
     .. "was there already is counted, and a line whose key had been used with "

@@ -5,7 +5,9 @@ return {
   name = "wake", args = "[ID...]", max = math.huge,
   summary = "do now what an instance waits to do later",
   about = "Timers, retries and timeouts that the instance waits for are due "
-    .. "now, or at the time that --at says, if that is earlier."
+    .. "now, or at the time that --at says, if that is earlier. One that "
+    .. "waits for no time is looked at by a worker, or refused where filters "
+    .. "found it."
     .. "\n\n" .. act.about_many,
   options = act.with_filters {
     { long = "node", arg = "NODE", many = true,

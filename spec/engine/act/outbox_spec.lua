@@ -168,3 +168,32 @@ kit.describe("what was set aside", function(backend)
     assert.equal(2, #ids)
   end)
 end)
+
+kit.describe("the outbox, listed", function(backend)
+  it("tells what stands behind another of its instance", function()
+    local engine, clock, ids = filled(backend, 2, 2, { shards = 2 })
+    local rival = assert(engine:start("t.one", { n = 2 }, { tenant = "b" }))
+    assert(engine:run())
+    for _, id in ipairs { ids[1], ids[2], rival } do
+      assert.equal("1:waiting 2:behind", states(engine, { instance = id }))
+    end
+    local row = assert(engine.outbox:list { instance = ids[1] })[2]
+    assert.is_nil(row.due)
+    assert.equal("1:waiting 2:behind", states(engine, { tenant = "b" }))
+    local seen = {}
+    for _, one in ipairs(assert(engine.outbox:list())) do
+      seen[one.instance .. one.seq] = one.state
+    end
+    assert.same({ "waiting", "behind", "waiting" }, { seen[ids[1] .. 1],
+      seen[ids[1] .. 2], seen[ids[2] .. 1] })
+    relay(engine, function() return nil, "not now" end)
+    -- the first is to be tried again later than the second was made
+    assert.equal("2:behind 1:waiting", states(engine, { instance = ids[1] }))
+    clock:advance "1d"
+    relay(engine, function(event)
+      if event.type == "e1" then return false end
+      return nil, "not now"
+    end)
+    assert.equal("2:waiting 1:dead", states(engine, { instance = ids[1] }))
+  end)
+end)

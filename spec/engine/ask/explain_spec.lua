@@ -145,6 +145,25 @@ kit.describe("explaining", function(backend)
     assert.same({}, explain(engine, id).tokens)
   end)
 
+  it("counts no request that was refused among the events", function()
+    local engine, rival, id
+    local flow = flow_of("t.wait", "w")
+    flow:wait("w", { event = "paid", key = "order",
+      match = function()
+        for _ = 1, 2 do assert(rival:suspend(id)) end
+        return false
+      end })
+    engine, rival = kit.pair(backend, { flow })
+    id = assert(engine:start("t.wait", { order = 17 }))
+    assert(engine:run())
+    assert(engine:signal { name = "paid", key = "17" })
+    assert(engine:run())
+    assert.equal("refused", kit.last(engine, id).type)
+    local _, token = explain(engine, id)
+    assert.same({ 1, nil, nil }, { token.waiting_for.turned_down,
+      token.waiting_for.refused, token.waiting_for.error })
+  end)
+
   it("tells what `accepts` and `answer` refused from what `match` did",
     function()
       local engine = backend.fresh()

@@ -93,6 +93,51 @@ kit.describe("what is imported", function(backend)
     nothing_of(there)
   end)
 
+  it("is refused where a token has a scope that is none of its", function()
+    local text, there = exported(wide(), "t.wide")
+    local token = '"no":%d,"node":"%s","state":"waiting"[^\n]-"scope":"%s"'
+    local item = text:match '"no":(%d+),"node":"item"'
+    local list = text:match '"no":(%d+),"node":"list"'
+    local nap = text:match '"no":(%d+),"node":"nap"'
+    local function bad(no, node, was, is)
+      local line = text:match(token:format(no, node, was))
+      return changed(text, line, (line:gsub('"scope":".-"',
+        '"scope":"' .. is .. '"')))
+    end
+    for scope, words in pairs {
+      x = 'token %d has a scope that is none: "x"',
+      ["1."] = 'token %d has a scope that is none: "1%."',
+      ["0"] = 'token %d has a scope that is none: "0"',
+      [""] = 'token %d is inside of 1 forks, and its scope "" has 0',
+      ["1.2"] = 'token %d is inside of 1 forks, and its scope "1%.2" has 2',
+      [nap] = "token %d cannot have come from token " .. nap,
+      ["77"] = "token %d cannot have come from token 77",
+    } do
+      local ok, err = there:import(bad(nap, "nap", "1", scope))
+      kit.refused("invalid", words, nil, ok, err)
+      assert.matches("line %d+, scope$", err.where)
+      nothing_of(there)
+    end
+    local scope = "1." .. list
+    kit.refused("invalid", 'is an item of each "list", and token ' .. nap
+      .. ", which is to wait there for it, does not live", nil,
+      there:import(changed(bad(item, "item", scope, "1." .. nap),
+        '"no":' .. nap, '"no":99')))
+    kit.refused("invalid", "cannot have come from token " .. list, nil,
+      there:import(bad(item, "item", scope, list .. ".1")))
+    assert(there:import(text))
+  end)
+
+  it("is refused where a token is inside of what is no fork", function()
+    local text, there = exported(wide(), "t.wide")
+    local ok, err = there:import(changed(text, '"fork":"split"',
+      '"fork":"late"'))
+    kit.refused("invalid", 'is inside step "late", which is no fork', nil, ok,
+      err)
+    assert.matches("fork$", err.where)
+    nothing_of(there)
+  end)
+
   it("is looked at by the revision that runs here", function()
     local text, there = exported(kit.timer(), "t.timer")
     assert(there:load(kit.timer()))

@@ -83,7 +83,7 @@ kit.describe("a relay", function(backend)
       return true
     end)
     assert.equal(38, relay(engine, got.publish, { batch = 3 }).published)
-    assert.equal("2:waiting 1:waiting", states(engine))
+    assert.equal("2:behind 1:waiting", states(engine))
   end)
 
   it("takes what raises, and what returns nothing, for a failure", function()
@@ -115,7 +115,7 @@ kit.describe("a relay", function(backend)
     assert.equal(4, told.published)
     assert.equal(1, told.under_way)
     local asked = open.asked
-    assert.equal("2:waiting 1:leased", states(engine, { instance = ids[2] }))
+    assert.equal("2:behind 1:leased", states(engine, { instance = ids[2] }))
     relay(engine, got.publish)
     assert.equal(asked + 1, open.asked)
     clock:advance(5)

@@ -17,6 +17,7 @@
 #include "../versions/versions.h"
 #include "act.h"
 #include "past.h"
+#include "standing.h"
 
 /* An instance as somebody who wants to change it sees it. */
 typedef struct subject {
@@ -724,6 +725,73 @@ out:
   return rc;
 }
 
+/* ---- what waits for a time, what has halted ---- */
+
+static pawl_meant meant_by(const change *c, const pawl_places *p) {
+  pawl_meant m = {.places = p, .nodes = c->nodes};
+
+  (void)pawl_json_int(c->token, &m.token);
+  return m;
+}
+
+/* One that is named is looked at, whatever it waits for; among many only those
+ * are meant that wait for a time. */
+static pawl_code check_wake(pawl_engine *e, const change *c, const subject *s,
+                            const pawl_places *p, const pawl_def *def,
+                            pawl_error *err) {
+  const pawl_meant m = meant_by(c, p);
+  pawl_has_time has;
+
+  MUST(pawl_standing_time(e, &m, def, s->row.begins_at != 0, &has, err));
+  if (has == PAWL_TIMED) return PAWL_OK;
+  pawl_fail(err, PAWL_CONFLICT, "instance %s waits for no time%s",
+            pawl_id_text_of(&s->id).at, c->nodes.at ? " there" : "");
+  pawl_error_hint(err, has == PAWL_TIMELESS
+                           ? "`explain` says what it waits for"
+                           : "name the node, to end what waits for children");
+  return PAWL_CONFLICT;
+}
+
+/* One that steps will halt before its next node: it can go on, and cannot be
+ * told to step. */
+static pawl_code check_halted(pawl_engine *e, const change *c,
+                              const subject *s, const pawl_places *p,
+                              pawl_error *err) {
+  const pawl_meant m = meant_by(c, p);
+  pawl_buf which = {.alloc = &e->alloc};
+  int n;
+  pawl_code rc = PAWL_OK;
+
+  TRY(pawl_standing_halted(e, &m, c->kind == CONTINUE, &n, &which, err));
+  if (!n)
+    TRY(refuse_status(s, "does not stand at a breakpoint", err));
+  else if (n > 1 && c->kind == STEP)
+    TRY(pawl_fail(err, PAWL_CONFLICT,
+                  "several tokens stand at breakpoints: %s; say which `node`, "
+                  "or `token`",
+                  which.at));
+out:
+  pawl_buf_deinit(&which);
+  return rc;
+}
+
+/* Names are checked by it, and who waits for children is known by it. */
+static int needs_graph(const change *c) {
+  if (c->kind == WAKE) return c->nodes.at || c->of;
+  return c->kind != RETRY && (!(c->kind & (CONTINUE | STEP)) || c->nodes.at);
+}
+
+/* *def stays NULL where nobody knows it any more, and a wake-up can do without:
+ * who takes the letter looks. */
+static pawl_code find_graph(pawl_engine *e, const change *c, const subject *s,
+                            pawl_def **def, int *own, pawl_error *err) {
+  pawl_code rc;
+
+  if (!needs_graph(c)) return PAWL_OK;
+  rc = pawl_graph_find(e, s->row.workflow.at, s->row.version, def, own, err);
+  return rc == PAWL_NOTFOUND && c->kind == WAKE && !c->nodes.at ? PAWL_OK : rc;
+}
+
 /* Everything that needs the instance's graph and its tokens. */
 static pawl_code check_graph(pawl_engine *e, const change *c, const subject *s,
                              pawl_error *err) {
@@ -740,11 +808,11 @@ static pawl_code check_graph(pawl_engine *e, const change *c, const subject *s,
     TRY(pawl_places_stopped(&e->world, &s->id, s->row.stopped, &places, err));
   if (!pawl_status_has_ended(s->status)) TRY(check_token(c, s, &places, err));
   TRY(check_undo(e, c, s, err));
-  if (c->kind == RETRY ||
-      ((c->kind & (WAKE | CONTINUE | STEP)) && !c->nodes.at))
-    goto out;
-  TRY(pawl_graph_find(e, s->row.workflow.at, s->row.version, &def, &own, err));
-  TRY(check_nodes(e, c, def, err));
+  TRY(find_graph(e, c, s, &def, &own, err));
+  if (def) TRY(check_nodes(e, c, def, err));
+  if (c->kind == WAKE && c->of && def)
+    TRY(check_wake(e, c, s, &places, def, err));
+  if (c->kind & (CONTINUE | STEP)) TRY(check_halted(e, c, s, &places, err));
   if (c->kind == RESTART) TRY(check_restart(e, c, def, err));
   if (c->kind == TRANSFER) TRY(check_transfer(e, c, s, &places, err));
 out:

@@ -179,6 +179,7 @@ out:
 typedef struct answer {
   pawl_standing status;
   int deleted;
+  int doomed;  /* it is, or will be when it has ended */
   int pending; /* the letter still lies there */
   int taken;   /* history tells of it */
   int refused; /* as it says */
@@ -210,6 +211,8 @@ static pawl_code read_look(pawl_engine *e, const request *r, const places *at,
 
   memset(a, 0, sizeof *a);
   MUST(read_state(e, r, at->state, &a->status, &a->deleted, &now, err));
+  pawl_store_rows(e->store, at->state, &rows);
+  a->doomed = pawl_read_repair_state(&rows, 0).deletion.len > 0;
   pawl_store_rows(e->store, at->letter, &rows);
   a->pending = rows.nrows > 0;
   pawl_store_rows(e->store, at->answered, &rows);
@@ -246,9 +249,9 @@ static int wait_for(int *tries) {
 }
 
 /* Cancelling is done when the instance is cancelled, which may take undoing
- * first, and so may deleting; everything else, once the letter was taken. One
- * that has gone and left no row was in vain, or the instance ended: who held
- * it knows. */
+ * first, and so may deleting, which somebody may have taken back since;
+ * everything else, once the letter was taken. One that has gone and left no row
+ * was in vain, or the instance ended: who held it knows. */
 static pawl_code judge(const request *r, const answer *a, int got, int *done,
                        pawl_error *err) {
   if (!strcmp(r->kind, "cancel")) {
@@ -258,7 +261,7 @@ static pawl_code judge(const request *r, const answer *a, int got, int *done,
     return PAWL_OK;
   }
   if (!strcmp(r->kind, "delete") && !a->refused) {
-    *done = a->deleted && a->taken;
+    *done = a->taken && (a->deleted || !a->doomed);
     return PAWL_OK;
   }
   if (a->pending || (!a->taken && !got)) return PAWL_OK;
@@ -282,45 +285,40 @@ static pawl_code settle(pawl_engine *e, const request *r, int64_t seq, int got,
 
 /* ---- was it asked for before? ---- */
 
-/* The types of rows that changes leave. What more than one leaves stands with
- * each; other types say nothing of who has left them. */
+/* The types of rows that changes leave; other types say nothing of who has left
+ * them. What deleting cancels says so, by its transition. */
 static const struct {
-  const char *kind, *type;
+  const char *kind, *type, *transition;
 } ROWS[] = {
-    {"cancel", "cancelled"},
-    {"delete", "cancelled"},
-    {"kill", "killed"},
-    {"suspend", "suspended"},
-    {"resume", "resumed"},
-    {"shift", "shifted"},
-    {"retry", "retried"},
-    {"restart", "restarted"},
-    {"move", "moved"},
-    {"edit", "changed"},
-    {"wake", "woken"},
-    {"continue", "continued"},
-    {"step", "stepped"},
-    {"transfer", "transferred"},
-    {"note", "note"},
-    {"delete", "deleted"},
-    {"undelete", "undeleted"},
-    {"carry", "carried"},
-    {"reclaim", "reclaimed"},
-    {"archive", "archived"},
-    {"unarchive", "unarchived"},
+    {"cancel", "cancelled", ""}, {"delete", "cancelled", "delete"},
+    {"delete", "deletion", ""},  {"delete", "deleted", ""},
+    {"kill", "killed", ""},      {"suspend", "suspended", ""},
+    {"resume", "resumed", ""},   {"shift", "shifted", ""},
+    {"retry", "retried", ""},    {"restart", "restarted", ""},
+    {"move", "moved", ""},       {"edit", "changed", ""},
+    {"wake", "woken", ""},       {"continue", "continued", ""},
+    {"step", "stepped", ""},     {"transfer", "transferred", ""},
+    {"note", "note", ""},        {"undelete", "undeleted", ""},
+    {"carry", "carried", ""},    {"reclaim", "reclaimed", ""},
+    {"archive", "archived", ""}, {"unarchive", "unarchived", ""},
 };
+
+/* NULL: nobody knows. */
+static const char *kind_of(pawl_str type, pawl_str transition) {
+  for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+    if (pawl_str_eqz(type, ROWS[i].type) &&
+        pawl_str_eq(transition, pawl_strz(ROWS[i].transition)))
+      return ROWS[i].kind;
+  return NULL;
+}
 
 /* A name says what was asked for: something else that is asked for by it would
  * be told to be done. */
-static pawl_code check_kind(const request *r, pawl_str type, pawl_error *err) {
-  const char *kind = NULL;
+static pawl_code check_kind(const request *r, pawl_str type,
+                            pawl_str transition, pawl_error *err) {
+  const char *kind = kind_of(type, transition);
 
-  for (size_t i = sizeof ROWS / sizeof *ROWS; i-- > 0;) {
-    if (!pawl_str_eqz(type, ROWS[i].type)) continue;
-    kind = ROWS[i].kind;
-    if (!strcmp(r->kind, kind)) return PAWL_OK;
-  }
-  if (!kind) return PAWL_OK;
+  if (!kind || !strcmp(r->kind, kind)) return PAWL_OK;
   return pawl_fail_hint(
       err, PAWL_CONFLICT, "give what you ask for a request of its own",
       "request %s of instance %s was to %s it, not to %s it",
@@ -369,7 +367,8 @@ static int find_answer(pawl_str lines, const pawl_id *no, pawl_str *found) {
 /* Of one that is archived: its history is there. */
 static pawl_code met_there(pawl_engine *e, const request *r, int *met,
                            int *done, pawl_error *err) {
-  pawl_buf type = {.alloc = &e->alloc}, text = {.alloc = &e->alloc};
+  pawl_buf type = {.alloc = &e->alloc}, text = {.alloc = &e->alloc},
+           way = {.alloc = &e->alloc};
   pawl_archive_get_row row;
   pawl_str line, part;
   int there;
@@ -381,13 +380,16 @@ static pawl_code met_there(pawl_engine *e, const request *r, int *met,
     goto out;
   if (pawl_json_get(line, "type", &part)) pawl_json_unquote(part, &type);
   if (pawl_json_get(line, "text", &part)) pawl_json_unquote(part, &text);
+  if (pawl_json_get(line, "transition", &part)) pawl_json_unquote(part, &way);
+  TRY(pawl_buf_check(&way, err));
   TRY(pawl_buf_check(&type, err));
   TRY(pawl_buf_check(&text, err));
   *met = *done = 1;
   if (pawl_str_eqz(pawl_buf_str(&type), "refused"))
     TRY(pawl_fail(err, PAWL_CONFLICT, "%s", text.at ? text.at : ""));
-  TRY(check_kind(r, pawl_buf_str(&type), err));
+  TRY(check_kind(r, pawl_buf_str(&type), pawl_buf_str(&way), err));
 out:
+  pawl_buf_deinit(&way);
   pawl_buf_deinit(&type);
   pawl_buf_deinit(&text);
   return rc;
@@ -406,7 +408,9 @@ pawl_code pawl_act_met(pawl_engine *e, const pawl_id *id, const pawl_id *no,
   MUST(send_met(e, &r, &at, &filed, err));
   pawl_store_rows(e->store, filed, &rows);
   *met = *done = rows.nrows > 0;
-  if (*met) return check_kind(&r, pawl_read_audit_request(&rows, 0).type, err);
+  if (*met)
+    return check_kind(&r, pawl_read_audit_request(&rows, 0).type,
+                      (pawl_str){NULL, 0}, err);
   pawl_store_rows(e->store, at.state, &rows);
   if (rows.nrows && pawl_read_repair_state(&rows, 0).archived_at)
     return met_there(e, &r, met, done, err);
@@ -414,7 +418,8 @@ pawl_code pawl_act_met(pawl_engine *e, const pawl_id *id, const pawl_id *no,
   *met = a.taken;
   if (!*met) return PAWL_OK;
   pawl_store_rows(e->store, at.answered, &rows);
-  MUST(check_kind(&r, pawl_read_repair_answer(&rows, 0).type, err));
+  const pawl_repair_answer_row row = pawl_read_repair_answer(&rows, 0);
+  MUST(check_kind(&r, row.type, row.transition, err));
   return judge(&r, &a, 1, done, err);
 }
 

@@ -312,8 +312,8 @@ static refusals refused_by(const token_view *v, pawl_ear ear) {
 
   for (int k = 0; k < r->nrows; k++) {
     const pawl_explain_history_row row = pawl_read_explain_history(r, k);
-    if (!pawl_str_eqz(row.type, "refused") || row.token != v->t->no ||
-        row.visit != v->t->visit ||
+    if (!pawl_str_eqz(row.type, "refused") || row.asked ||
+        row.token != v->t->no || row.visit != v->t->visit ||
         is_movers(row.text) != (ear == PAWL_EAR_MOVE))
       continue;
     if (!out.error.at) out.error = row.error;

@@ -441,10 +441,17 @@ static emitted emitted_at(const pawl_rows *r, int k, int dead) {
   return (emitted){dead ? row.dead_at : row.due_at, row.seq, row.instance, k};
 }
 
+/* Its turn comes behind the one before it, whatever its row says of a time: of
+ * those that were put off until then it says none. */
+static int is_behind(const pawl_outbox_list_row *row) {
+  return !row->dead_at && !row->leased &&
+         (row->behind || row->due_at == PAWL_TIME_MAX);
+}
+
 static const char *state_of(const pawl_outbox_list_row *row) {
   if (row->dead_at) return "dead";
   if (row->leased) return "leased";
-  return row->due_at == PAWL_TIME_MAX ? "behind" : "waiting";
+  return is_behind(row) ? "behind" : "waiting";
 }
 
 static void add_emitted(const pawl_rows *r, const emitted *at,
@@ -457,7 +464,9 @@ static void add_emitted(const pawl_rows *r, const emitted *at,
                       "instance seq tenant type payload created=created_at "
                       "attempts");
   pawl_member_textz(&o, "state", state_of(&row));
-  pawl_member_time(&o, "due", row.due_at == PAWL_TIME_MAX ? 0 : row.due_at);
+  pawl_member_time(
+      &o, "due",
+      is_behind(&row) || row.due_at == PAWL_TIME_MAX ? 0 : row.due_at);
   pawl_member_columns(&o, r, at->row, "dead=dead_at error by reason");
   pawl_member(&o, "place");
   pawl_buf_addf(o.out, "\"%" PRId64 "/%s/%" PRId64 "\"", at->due_us,

@@ -21,7 +21,8 @@ typedef struct pawl_misplaced {
 
 void pawl_misplaced_deinit(pawl_misplaced *m);
 /* PAWL_INVALID, with the column as `where`: a live token stands at a node, or
- * in a fork, that the stored definition has not, or waits where nothing does.
+ * in a fork, that the stored definition has not, or waits where nothing does;
+ * or its scope is none of that instance.
  * One whose workflow the store has not is not looked at. */
 pawl_code pawl_misplaced_check(pawl_engine *e, const pawl_id *id,
                                pawl_misplaced *m, pawl_error *err);

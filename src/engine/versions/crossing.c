@@ -38,6 +38,7 @@ pawl_code pawl_places_load(pawl_engine *e, int shard, const pawl_id *ids,
     at->no = (int32_t)row.no;
     at->waiting = pawl_str_eqz(row.state, "waiting");
     at->stands = at->waiting || row.attempt > 0;
+    at->due_us = row.due_at;
     at->node = name_of(e, row.node, &failed);
     failed |= !pawl_place_read(&e->world, at, name_of(e, row.fork, &failed),
                                row.scope, row.detail);
