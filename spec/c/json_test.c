@@ -534,6 +534,21 @@ static void strings_are_unquoted(void) {
   pawl_buf_deinit(&out);
 }
 
+static void texts_are_found_in_lists(void) {
+  pawl_buf scratch = {0};
+  const pawl_str list = pawl_strz("[\"a\", 5, \"caf\\u00e9\", \"\"]");
+
+  CHECK(pawl_json_lists(list, pawl_strz("a"), &scratch));
+  CHECK(pawl_json_lists(list, pawl_strz("caf\xc3\xa9"), &scratch));
+  CHECK(pawl_json_lists(list, pawl_strz(""), &scratch));
+  CHECK(!pawl_json_lists(list, pawl_strz("b"), &scratch));
+  CHECK(!pawl_json_lists(pawl_strz("[]"), pawl_strz("a"), &scratch));
+  scratch.failed = 1; /* nobody knows */
+  CHECK(!pawl_json_lists(list, pawl_strz("a"), &scratch));
+  CHECK(scratch.failed);
+  pawl_buf_deinit(&scratch);
+}
+
 static void strings_are_written(void) {
   pawl_buf out = {0};
   pawl_json_add_string(&out, (pawl_str){"a\"\\/\0\b\f\n\r\t\v\x1f\x7f", 13});
@@ -836,6 +851,7 @@ int main(void) {
   members_are_found();
   values_have_kinds();
   strings_are_unquoted();
+  texts_are_found_in_lists();
   strings_are_written();
   utf8_is_checked();
   strings_of_every_length_are_looked_through();

@@ -622,15 +622,10 @@ static int names_node(pawl_decision *d, const pawl_letter *l,
                       const char *node) {
   pawl_buf name = {.alloc = d->plan.alloc};
   pawl_str nodes;
-  int found = 0;
 
   if (!get(l, "nodes", &nodes)) return 1;
-  for (pawl_json_iter it = {0}; !found && pawl_json_walk(nodes, &it);) {
-    pawl_buf_clear(&name);
-    pawl_json_unquote(it.value, &name);
-    found = pawl_str_eqz(pawl_buf_str(&name), node);
-    if (name.failed) d->plan.failed = 1;
-  }
+  const int found = pawl_json_lists(nodes, pawl_strz(node), &name);
+  if (name.failed) d->plan.failed = 1;
   pawl_buf_deinit(&name);
   return found;
 }

@@ -128,6 +128,9 @@ int pawl_json_is_deeper(pawl_str value, int most);
 int pawl_json_get(pawl_str object, const char *key, pawl_str *value);
 /* The unescaped text of a string value (quotes included) appended to out. */
 void pawl_json_unquote(pawl_str value, pawl_buf *out);
+/* Is it one of the list's texts? Unquoted into `scratch`: where that has failed,
+ * before or here, nobody knows, and it is 0. */
+int pawl_json_lists(pawl_str list, pawl_str text, pawl_buf *scratch);
 /* That of a member. 0: there is none, or it is no string. */
 int pawl_json_get_text(pawl_str object, const char *key, pawl_buf *out);
 /* 0 when the value is not an integer / not a number; integers are numbers,

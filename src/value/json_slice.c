@@ -181,6 +181,18 @@ void pawl_json_unquote(pawl_str value, pawl_buf *out) {
   pawl_json_add_unescaped(out, pawl_json_between_quotes(value));
 }
 
+int pawl_json_lists(pawl_str list, pawl_str text, pawl_buf *scratch) {
+  pawl_json_iter it = {0};
+  int found = 0;
+
+  while (!found && !scratch->failed && pawl_json_walk(list, &it)) {
+    pawl_buf_clear(scratch);
+    pawl_json_unquote(it.value, scratch);
+    found = !scratch->failed && pawl_str_eq(pawl_buf_str(scratch), text);
+  }
+  return found;
+}
+
 int pawl_json_get_text(pawl_str object, const char *key, pawl_buf *out) {
   pawl_str value;
   if (!pawl_json_get(object, key, &value) ||

@@ -11,17 +11,11 @@
 static pawl_code is_named(pawl_engine *e, const pawl_meant *m,
                           const char *node, int *yes, pawl_error *err) {
   pawl_buf name = {.alloc = &e->alloc};
-  pawl_code rc = PAWL_OK;
 
   *yes = node && !m->nodes.at;
   if (!node || !m->nodes.at) return PAWL_OK;
-  for (pawl_json_iter it = {0}; !*yes && pawl_json_walk(m->nodes, &it);) {
-    pawl_buf_clear(&name);
-    pawl_json_unquote(it.value, &name);
-    TRY(pawl_buf_check(&name, err));
-    *yes = pawl_str_eqz(pawl_buf_str(&name), node);
-  }
-out:
+  *yes = pawl_json_lists(m->nodes, pawl_strz(node), &name);
+  const pawl_code rc = pawl_buf_check(&name, err);
   pawl_buf_deinit(&name);
   return rc;
 }

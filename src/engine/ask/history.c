@@ -90,17 +90,6 @@ out:
   return rc;
 }
 
-/* Does the list of names have this one? */
-static int has_name(pawl_str names, const pawl_buf *name, pawl_buf *scratch) {
-  int found = 0;
-  for (pawl_json_iter it = {0}; !found && pawl_json_walk(names, &it);) {
-    pawl_buf_clear(scratch);
-    pawl_json_unquote(it.value, scratch);
-    found = pawl_str_eq(pawl_buf_str(scratch), pawl_buf_str(name));
-  }
-  return found;
-}
-
 /* Has the row changed the variable? *value: to what; at NULL: it removed it. */
 static int has_changed(pawl_str changes, const pawl_buf *name,
                        pawl_buf *scratch, pawl_str *value) {
@@ -111,7 +100,7 @@ static int has_changed(pawl_str changes, const pawl_buf *name,
     return 1;
   value->at = NULL;
   return pawl_json_get(changes, "unset", &part) &&
-         has_name(part, name, scratch);
+         pawl_json_lists(part, pawl_buf_str(name), scratch);
 }
 
 /* The same of an attribute. */
