@@ -378,17 +378,30 @@ static pawl_code send_claim(pawl_engine *e, claim *c, pawl_error *err) {
                    .lease_us = e->config.lease_us, .now = now);
 }
 
-/* *got: how many slots hold what was claimed. */
+static void saw_next(pawl_engine *e, int next) {
+  pawl_rows rows;
+
+  pawl_store_rows(e->store, next, &rows);
+  const int64_t due = pawl_read_agenda_next(&rows, 0).due_at;
+  e->next_due_us = due ? due : PAWL_NEVER;
+}
+
+/* *got: how many slots hold what was claimed. With what has come due, what is
+ * due behind it is read. */
 static pawl_code claim_now(pawl_engine *e, claim *c, int *got,
                            pawl_error *err) {
   pawl_rows rows;
   pawl_code rc = PAWL_OK;
-  int suspended;
+  int suspended, next = -1;
 
   *got = 0;
   TRY(send_claim(e, c, err));
   if (c->at < 0) return PAWL_OK;
+  if (c->stmt == PAWL_STMT_agenda_claim_due)
+    TRY(PAWL_SEND(e->store, agenda_next, &next, err, .shard = c->shard,
+                  .now = pawl_store_now(e->store)));
   TRY(end_claim(e, c, pawl_store_commit, err));
+  if (next >= 0) saw_next(e, next);
   pawl_store_rows(e->store, c->at, &rows); /* waited for: what time is it? */
   if (rows.nrows) saw_clock(e, read_claim(&rows, 0, &suspended).now);
   (void)PAWL_FAULT("engine.claim.after");
@@ -435,33 +448,11 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err) {
   return PAWL_OK;
 }
 
-/* As claim_now, and what is due behind those is read with them. */
-static pawl_code claim_due(pawl_engine *e, claim *c, pawl_error *err) {
-  pawl_rows rows;
-  int next, got;
-  pawl_code rc = PAWL_OK;
-
-  TRY(send_claim(e, c, err));
-  if (c->at < 0) return PAWL_OK;
-  TRY(PAWL_SEND(e->store, agenda_next, &next, err, .shard = c->shard,
-                .now = pawl_store_now(e->store)));
-  TRY(end_claim(e, c, pawl_store_commit, err));
-  pawl_store_rows(e->store, next, &rows);
-  const pawl_agenda_next_row row = pawl_read_agenda_next(&rows, 0);
-  saw_clock(e, row.now);
-  e->next_due_us = row.due_at ? row.due_at : PAWL_NEVER;
-  (void)PAWL_FAULT("engine.claim.after");
-  TRY(take_claim(e, c, &got, err));
-out:
-  if (rc != PAWL_OK) pawl_store_rollback(e->store);
-  return rc;
-}
-
 pawl_code pawl_claim_due(pawl_engine *e, int want, pawl_error *err) {
-  claim c = {.stmt = PAWL_STMT_agenda_claim_due, .want = want};
+  int got;
 
   assert(e->nshards == 1);
-  return claim_due(e, &c, err);
+  return claim_next(e, PAWL_STMT_agenda_claim_due, want, &got, err);
 }
 
 pawl_code pawl_claim_unlooked(pawl_engine *e, int want, pawl_error *err) {
