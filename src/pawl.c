@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "engine/enter/enter.h"
 #include "engine/versions/versions.h"
+#include "store/sqmemory.h"
 #include "store/store.h"
 #include "value/json.h"
 #include "value/options.h"
@@ -831,4 +832,14 @@ void pawl_memory(const pawl_engine *engine, pawl_memory_use *out) {
   if (!out) return;
   *out = (pawl_memory_use){0};
   if (engine) pawl_engine_memory(engine, out);
+}
+
+pawl_code pawl_sqlite_memory(pawl_alloc_fn alloc, void *ud, int64_t limit,
+                             pawl_error *err) {
+  const pawl_alloc of = {.fn = alloc, .ud = ud};
+  return pawl_sqmemory_set(&of, limit, err);
+}
+
+void pawl_sqlite_memory_used(pawl_memory_use *out) {
+  if (out) pawl_sqmemory_use(out);
 }

@@ -715,6 +715,33 @@ typedef struct pawl_memory_use {
  */
 PAWL_API void pawl_memory(const pawl_engine *engine, pawl_memory_use *out);
 
+/* What SQLite has is from `alloc`, too (NULL: the C library's), `limit` bytes
+ * at the most (0: as many as it gives). SQLite has one allocator for all that
+ * is open in a process, so this is called once, before anything of SQLite's is
+ * opened: PAWL_MISUSE behind that, and nothing is changed. It stays until the
+ * process ends, and `ud` with it. `alloc` may be called by any thread that has
+ * an engine, and its helper thread, one at a time; it may call nothing of
+ * SQLite's or pawl's. PAWL_INVALID: a limit below 0.
+ *
+ * What is refused is PAWL_NOMEM, as at the limit of an engine. Each connection
+ * keeps 2 MB of pages for later, and has some hundred KB besides; ":memory:"
+ * is in it whole.
+ *
+ *   rc = pawl_sqlite_memory(arena_alloc, &arena, 16 * 1024 * 1024, &err);
+ *   rc = pawl_open("game.db", &config, &engine, &err); */
+PAWL_API PAWL_MUSTUSE pawl_code pawl_sqlite_memory(pawl_alloc_fn alloc,
+                                                   void *ud, int64_t limit,
+                                                   pawl_error *err);
+
+/* How much that is, of all engines and the program's own connections; `store`
+ * is 0. Zeros while SQLite's allocator is its own. Cannot fail. May be called
+ * from handlers and from callbacks but that `alloc`.
+ *
+ *   pawl_sqlite_memory_used(&memory);
+ *   printf("%lld of %lld\n", (long long)memory.used, (long long)memory.limit);
+ */
+PAWL_API void pawl_sqlite_memory_used(pawl_memory_use *out);
+
 /* How the store stands, as a JSON object:
  *
  *   at          the store's time

@@ -178,6 +178,8 @@ static void call_what_may_be(world *w) {
   CHECK(counts.trips >= 0);
   pawl_memory(e, &memory);
   CHECK(memory.used > 0 && memory.store >= 0);
+  pawl_sqlite_memory_used(&memory);
+  CHECK_INT(pawl_sqlite_memory(NULL, NULL, 0, NULL), PAWL_MISUSE); /* late */
   CHECK_INT(pawl_format(e, &text, NULL, "{\"a\":[%d]}", 1), PAWL_OK);
   CHECK_INT(pawl_format_into(room, sizeof room, NULL, "%Q", "x"), PAWL_OK);
   CHECK(pawl_at(text, "a") != NULL);

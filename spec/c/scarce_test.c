@@ -181,26 +181,7 @@ enum { INSTANCES = NSHAPES + 2 };
 /* ---- SQLite's memory ---- */
 
 /* Of all connections of the process: SQLite knows no other. */
-static sqlite3_mem_methods sqlite_own;
 static test_alloc sqlite_asked;
-
-static void *sqlite_malloc(int n) {
-  return test_alloc_refuses(&sqlite_asked) ? NULL : sqlite_own.xMalloc(n);
-}
-
-static void *sqlite_realloc(void *p, int n) {
-  return test_alloc_refuses(&sqlite_asked) ? NULL : sqlite_own.xRealloc(p, n);
-}
-
-static int take_sqlite(void) {
-  sqlite3_mem_methods ours;
-  if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite_own) != SQLITE_OK)
-    return 0;
-  ours = sqlite_own;
-  ours.xMalloc = sqlite_malloc;
-  ours.xRealloc = sqlite_realloc;
-  return sqlite3_config(SQLITE_CONFIG_MALLOC, &ours) == SQLITE_OK;
-}
 
 /* ---- a life ---- */
 
@@ -610,7 +591,11 @@ int main(void) {
   char folder[] = "/tmp/pawl-scarce.XXXXXX", file[64];
   const char *given = getenv("PAWL_SEED");
   seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-  if (!mkdtemp(folder) || !CHECK(take_sqlite())) return 1;
+  pawl_error err;
+  if (!mkdtemp(folder) ||
+      !CHECK_INT(pawl_sqlite_memory(test_alloc_fn, &sqlite_asked, 0, &err),
+                 PAWL_OK))
+    return 1;
   snprintf(file, sizeof file, "%s/scarce.db", folder);
   some_requests(":memory:", 0, LIVES / 2);
   some_requests(file, 0, LIVES / 2);

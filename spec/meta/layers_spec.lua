@@ -30,7 +30,8 @@ local RULES_CIRCLE = 11
 local LUA = { "lua.h", "lauxlib.h", "lualib.h" }
 local PG = { "postgres.c", "pgconn.h", "pgwire.c" }
 local SQLITE = { "sqlite.c", "sqbackup.c", "sqconn.h", "sqguard.c",
-                 "sqlend.c", "sqmend.h", "sqrestore.c", "sqturns.h" }
+                 "sqlend.c", "sqmemory.c", "sqmend.h", "sqrestore.c",
+                 "sqturns.h" }
 
 -- Headers of the C library and of POSIX are everyone's; these are not.
 local CLIENTS = set(LUA, { "sqlite3.h", "libpq-fe.h" })
