@@ -335,6 +335,20 @@ return flow
       assert.equal(3, count(here, "waiting"))
     end)
 
+  it("takes no filters beside ids, which would be heeded by nobody", function()
+    local here, ids = folder()
+    for _, words in ipairs { { "--status", "completed" }, { "-w", "t.pay" },
+      { "--node", "a" }, { "--since", "1d", "--yes" } } do
+      local ran = here:pawl("cancel", ids[1], table.unpack(words))
+      assert.equal(2, ran.code)
+      assert.matches("give ids, or filters, not both", ran.err, 1, true)
+    end
+    assert.equal(3, count(here, "waiting"))
+    -- Of these it says where, and is no filter.
+    local ran = here:pawl("wake", ids[1], "--node", "nowhere")
+    assert.matches("nowhere", ran.err, 1, true)
+  end)
+
   it("says on a terminal how many there are, and asks", function()
     local here = folder()
     local function asked(answer)

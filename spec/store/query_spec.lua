@@ -206,6 +206,22 @@ describe("a column of a user's statement on sqlite", function()
     assert(store:begin("open"))
     assert.equal("key", store:query("pragma table_info(pawl_meta)")[1].name)
   end)
+
+  it("is no address of code, and gives none", function()
+    local store = assert(helper.open(":memory:"))
+    for _, text in ipairs {
+      "select hex(fts3_tokenizer('simple')) as x",
+      "select FTS3_Tokenizer('mine', x'4141414141414141') as x",
+      "create temp table t as select fts3_tokenizer('simple') as x",
+    } do
+      assert(store:begin("open"))
+      local given, err = store:query(text)
+      assert.is_nil(given, text)
+      assert.equal("query: addresses of code are not allowed", err.message)
+      assert.equal("misuse", err.code)
+      store:rollback()
+    end
+  end)
 end)
 
 describe("a user's own table on sqlite", function()

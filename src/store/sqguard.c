@@ -19,6 +19,11 @@ static int is_harmless_pragma(const char *name) {
   return 0;
 }
 
+/* Takes the address of code from a statement, and gives away such ones. */
+static int is_unsafe_function(const char *name) {
+  return name && sqlite3_stricmp(name, "fts3_tokenizer") == 0;
+}
+
 /* Why the user's statement may not do this; NULL: it may. */
 static const char *objection(int action, const char *a, const char *b) {
   switch (action) {
@@ -35,6 +40,7 @@ static const char *objection(int action, const char *a, const char *b) {
     case SQLITE_RECURSIVE:
       return NULL;
     case SQLITE_FUNCTION:
+      if (is_unsafe_function(b)) return "addresses of code are not allowed";
       return is_ours(b) ? "pawl's own functions are not to be called" : NULL;
   }
   /* What is left writes or declares; a and b name what. */

@@ -96,11 +96,12 @@ function act.asked(opts, more)
 end
 
 --- The nodes that were named. Without ids they are what the filters look for,
---- and that is one.
+--- and that is one; with ids no filter.
 ---@param hint? string
 ---@return string[]?
 function act.nodes(opts, ids, hint)
   local nodes = opts.node
+  opts.node = nil
   if #ids == 0 then
     if nodes and #nodes > 1 then
       options.usage("--node with filters names one node", hint)
@@ -121,6 +122,8 @@ function act.instance(opts, ids, name, words, given, how)
   how = how or {}
   if #ids == 0 then
     return many(opts, name, words, act.asked(opts, given))
+  elseif filters.any(filters.read(opts)) then
+    options.usage("give ids, or filters, not both")
   end
   return several(opts, ids, function(engine, id)
     id = store.try(engine:find(id))
