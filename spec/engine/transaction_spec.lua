@@ -160,6 +160,18 @@ kit.describe("a transaction", function(backend)
       assert.equal(3, kit.count(backend, url, "instance"))
     end)
 
+  it("reads its own rows behind a statement that was refused", function()
+    local engine, _, url = fresh(backend)
+    local id = assert(engine:start("t.one", nil, { key = "a" }))
+    local again = kit.refuse(backend, url, "inbox", "insert")
+    engine:transaction(function(tx)
+      for _ = 1, 3 do assert.is_nil((tx:suspend(id))) end
+      assert.equal("a", assert(tx:get(id)).key)
+      assert.equal(1, assert(tx:tally()))
+    end)
+    again()
+  end)
+
   it("can only be rolled back once its SQL has failed", function()
     local engine, _, url = fresh(backend)
     local ok, err = engine:transaction(function(tx)
