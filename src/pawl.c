@@ -113,14 +113,21 @@ pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
   return rc;
 }
 
-/* What cannot be a part of a transaction, as it needs some of its own. */
-#define ALONE                                                               \
-  do {                                                                      \
-    if (pawl_engine_is_held(engine))                                        \
-      return pawl_fail_hint(                                                \
-          err, PAWL_MISUSE, "commit it first, or roll it back",             \
-          "%s cannot be a part of the transaction that is open", __func__); \
+/* What cannot be a part of a transaction, and why. */
+#define ALONE(why)                                                   \
+  do {                                                               \
+    if (pawl_engine_is_held(engine))                                 \
+      return pawl_fail_hint(                                         \
+          err, PAWL_MISUSE, "commit it first, or roll it back",      \
+          "%s cannot be a part of the transaction that is open: %s", \
+          __func__, (why));                                          \
   } while (0)
+
+/* Reasons that several have. */
+#define RUNS "handlers run in it, and what they do could not be rolled back"
+#define WAITS "it waits for others, who see nothing of it before the commit"
+#define COMMITTED "a copy is of what is committed"
+#define ALL "all that is in the store goes with it"
 
 /* Runs `call` while nobody else is inside. Who gave no error gets one to fill
  * in: nobody further in asks whether there is one. `found` is FOUND's. */
@@ -311,14 +318,12 @@ pawl_code pawl_doctor(const char *url, const pawl_config *config, char **out,
 
 pawl_code pawl_load(pawl_engine *engine, const char *path, char **out,
                     pawl_error *err) {
-  ALONE;
   NEEDS(path);
   ANSWER(GIVEN_BACK(pawl_engine_load_file(engine, path, &b, err)));
 }
 
 pawl_code pawl_load_text(pawl_engine *engine, const char *name,
                          const char *text, char **out, pawl_error *err) {
-  ALONE;
   NEEDS(name);
   NEEDS(text);
   ANSWER(GIVEN_BACK(
@@ -327,20 +332,17 @@ pawl_code pawl_load_text(pawl_engine *engine, const char *name,
 
 pawl_code pawl_load_as(pawl_engine *engine, const char *name, const char *text,
                        const char *trust, char **out, pawl_error *err) {
-  ALONE;
   NEEDS(name);
   ANSWER(pawl_engine_load_as(engine, name, pawl_strz(text), trust, &b, err));
 }
 
 pawl_code pawl_load_stack(pawl_engine *engine, char **out, pawl_error *err) {
-  ALONE;
   ANSWER(GIVEN_BACK(pawl_engine_load_stack(engine, &b, err)));
 }
 
 pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
                                const char *options, char **out,
                                pawl_error *err) {
-  ALONE;
   ANSWER(EVERYBODYS("change what others run",
                     GIVEN_BACK(pawl_engine_workflow_hotfix(
                         engine, path, NULL, pawl_strz(options), &b, err))));
@@ -349,7 +351,6 @@ pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
 pawl_code pawl_workflow_hotfix_text(pawl_engine *engine, const char *name,
                                     const char *text, const char *options,
                                     char **out, pawl_error *err) {
-  ALONE;
   NEEDS(name);
   NEEDS(text);
   ANSWER(EVERYBODYS("change what others run",
@@ -359,7 +360,6 @@ pawl_code pawl_workflow_hotfix_text(pawl_engine *engine, const char *name,
 
 pawl_code pawl_deploy(pawl_engine *engine, const char *options, char **out,
                       pawl_error *err) {
-  ALONE;
   NEEDS(options);
   ANSWER(GIVEN_BACK(pawl_engine_deploy(engine, pawl_strz(options), &b, err)));
 }
@@ -399,7 +399,7 @@ pawl_code pawl_start_many(pawl_engine *engine, const char *code,
 
 pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us,
                     pawl_tick_stats *stats, pawl_error *err) {
-  ALONE;
+  ALONE(RUNS);
   CALL(EVERYBODYS("serve as a worker",
                   pawl_engine_tick(engine, budget_us, stats, err)));
 }
@@ -407,7 +407,7 @@ pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us,
 pawl_code pawl_tick_instance(pawl_engine *engine, const char *id,
                              int64_t budget_us, pawl_tick_stats *stats,
                              const char **status, pawl_error *err) {
-  ALONE;
+  ALONE(RUNS);
   CALL(FOUND(
       pawl_engine_find, id,
       pawl_engine_tick_one(engine, &found, budget_us, stats, status, err)));
@@ -415,14 +415,14 @@ pawl_code pawl_tick_instance(pawl_engine *engine, const char *id,
 
 pawl_code pawl_next_due(pawl_engine *engine, int64_t *due_us,
                         pawl_error *err) {
-  ALONE;
+  ALONE("a worker asks for that, who is to see what is committed");
   NEEDS(due_us);
   CALL(EVERYBODYS("serve as a worker",
                   pawl_engine_next_due(engine, due_us, err)));
 }
 
 pawl_code pawl_save(pawl_engine *engine, pawl_error *err) {
-  ALONE;
+  ALONE("only what is committed can be on disk");
   CALL(pawl_engine_save(engine, err));
 }
 
@@ -432,12 +432,12 @@ pawl_code pawl_busy(pawl_engine *engine, int *busy, pawl_error *err) {
 }
 
 pawl_code pawl_wait(pawl_engine *engine, int64_t for_us, pawl_error *err) {
-  ALONE;
+  ALONE(WAITS);
   CALL(pawl_engine_wait(engine, for_us, err));
 }
 
 pawl_code pawl_fd(pawl_engine *engine, int *fd, pawl_error *err) {
-  ALONE;
+  ALONE("who waits by it would wait for what others do not see yet");
   NEEDS(fd);
   CALL(pawl_engine_fd(engine, fd, err));
 }
@@ -499,14 +499,14 @@ pawl_code pawl_status(pawl_engine *engine, const char *id, const char **status,
 
 pawl_code pawl_result(pawl_engine *engine, const char *id, int64_t timeout_us,
                       char **out, pawl_error *err) {
-  ALONE;
+  ALONE(WAITS);
   ANSWER(FOUND(pawl_engine_find, id,
                pawl_engine_result(engine, &found, timeout_us, &b, err)));
 }
 
 pawl_code pawl_ask(pawl_engine *engine, const char *id, const char *request,
                    char **out, pawl_error *err) {
-  ALONE;
+  ALONE(WAITS);
   ANSWER(FOUND(pawl_engine_find, id,
                pawl_engine_ask(engine, &found, pawl_strz(request), &b, err)));
 }
@@ -557,7 +557,7 @@ pawl_code pawl_outbox_relay(pawl_engine *engine, const char *options,
                             pawl_publish_fn publish, void *ud,
                             pawl_relayed *relayed, pawl_error *err) {
   NEEDS(publish);
-  ALONE;
+  ALONE("what is published cannot be taken back");
   CALL(pawl_engine_outbox_relay(engine, pawl_strz(options), publish, ud,
                                 relayed, err));
 }
@@ -697,7 +697,6 @@ pawl_code pawl_change(pawl_engine *engine, const char *id, const char *change,
 pawl_code pawl_bulk(pawl_engine *engine, const char *query, const char *change,
                     pawl_progress_fn progress, void *ud, char **out,
                     pawl_error *err) {
-  ALONE;
   NEEDS(change);
   ANSWER(pawl_engine_bulk(engine, pawl_strz(query), pawl_strz(change),
                           progress, ud, &b, err));
@@ -705,7 +704,7 @@ pawl_code pawl_bulk(pawl_engine *engine, const char *query, const char *change,
 
 pawl_code pawl_workflow_transfer(pawl_engine *engine, const char *transfer,
                                  char **out, pawl_error *err) {
-  ALONE;
+  ALONE("each of its instances goes in a transaction of its own");
   NEEDS(transfer);
   ANSWER(EVERYBODYS("change what others run",
                     GIVEN_BACK(pawl_engine_workflow_transfer(
@@ -730,7 +729,7 @@ pawl_code pawl_import(pawl_engine *engine, const char *lines,
 
 pawl_code pawl_health(pawl_engine *engine, int repair, char **out,
                       pawl_error *err) {
-  ALONE;
+  ALONE("it looks at what is committed, and repairs it piece by piece");
   ANSWER(EVERYBODYS("look after the store",
                     pawl_engine_health(engine, repair, &b, err)));
 }
@@ -743,7 +742,7 @@ pawl_code pawl_prune(pawl_engine *engine, const char *options, char **out,
 
 pawl_code pawl_backup(pawl_engine *engine, const char *path,
                       const char *options, char **out, pawl_error *err) {
-  ALONE;
+  ALONE(COMMITTED);
   NEEDS(path);
   ANSWER(EVERYBODYS("copy the store",
                     GIVEN_BACK(pawl_engine_backup(
@@ -760,7 +759,7 @@ static pawl_code count_bytes(const pawl_buf *b, size_t *size,
 
 pawl_code pawl_backup_bytes(pawl_engine *engine, char **out, size_t *size,
                             pawl_error *err) {
-  ALONE;
+  ALONE(COMMITTED);
   NEEDS(out);
   NEEDS(size);
 #define COUNTED(b, err) count_bytes(b, size, err)
@@ -772,7 +771,7 @@ pawl_code pawl_backup_bytes(pawl_engine *engine, char **out, size_t *size,
 
 pawl_code pawl_restore(pawl_engine *engine, const char *path, char **out,
                        pawl_error *err) {
-  ALONE;
+  ALONE(ALL);
   NEEDS(path);
   ANSWER(
       EVERYBODYS("restore the store",
@@ -783,7 +782,7 @@ pawl_code pawl_restore_bytes(pawl_engine *engine, const void *bytes,
                              size_t size, pawl_error *err) {
   char **out = NULL;
   const pawl_str image = {bytes, size};
-  ALONE;
+  ALONE(ALL);
   NEEDS(bytes);
   ANSWER(EVERYBODYS("restore the store",
                     pawl_engine_restore(engine, NULL, image, &b, err)));
@@ -802,7 +801,6 @@ pawl_code pawl_workflow_get(pawl_engine *engine, const char *code,
 
 pawl_code pawl_workflow_change(pawl_engine *engine, const char *change,
                                char **out, pawl_error *err) {
-  ALONE;
   NEEDS(change);
   ANSWER(EVERYBODYS("change what others run",
                     GIVEN_BACK(pawl_engine_workflow_change(
@@ -811,7 +809,7 @@ pawl_code pawl_workflow_change(pawl_engine *engine, const char *change,
 
 pawl_code pawl_breakpoint_change(pawl_engine *engine, const char *change,
                                  char **out, pawl_error *err) {
-  ALONE;
+  ALONE("it asks all instances that may halt, in transactions of their own");
   NEEDS(change);
   ANSWER(GIVEN_BACK(
       pawl_engine_breakpoint_change(engine, pawl_strz(change), &b, err)));

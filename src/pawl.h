@@ -1248,20 +1248,22 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start_many(pawl_engine *engine,
 
 /* Begins a transaction of the caller's own: until it is committed or rolled
  * back, what this engine is asked for is one transaction, with the caller's
- * own SQL. Starts, signals, changes, tasks and all that reads take part, and
- * see what was done before; each call is all or nothing in it, so that one that
- * is refused leaves the others. Begun again inside, it is a savepoint, which
- * ends by itself. PAWL_MISUSE from what takes no part, as it waits, runs
- * handlers or needs transactions of its own: pawl_tick, pawl_tick_instance,
- * pawl_next_due, pawl_wait, pawl_result, pawl_ask, pawl_fd, pawl_save; pawl_load,
- * pawl_load_text, pawl_load_as, pawl_load_stack, pawl_deploy, pawl_workflow_hotfix,
- * pawl_workflow_hotfix_text, pawl_workflow_change, pawl_workflow_transfer;
- * pawl_breakpoint_change; pawl_bulk, pawl_change of the kinds archive, unarchive and purge, pawl_export
- * with `move`; pawl_outbox_relay, pawl_health, pawl_prune, pawl_backup,
- * pawl_backup_bytes, pawl_restore and pawl_restore_bytes.
+ * own SQL. Starts, signals, changes, tasks, definitions and all that reads take
+ * part, and see what was done before; each call is all or nothing in it, so that
+ * one that is refused leaves the others. Begun again inside, it is a savepoint,
+ * which ends by itself. What was loaded is unknown again when it is rolled back.
+ * One pawl_bulk sees to 1,000 instances at most, and purges take 10,000 rows
+ * (PAWL_LIMIT). PAWL_MISUSE, which says why, from what takes no part, as it
+ * waits, runs handlers, cannot be undone or is many transactions: pawl_tick,
+ * pawl_tick_instance, pawl_next_due, pawl_wait, pawl_result, pawl_ask, pawl_fd,
+ * pawl_save; pawl_workflow_transfer, pawl_workflow_change of the kind resume with
+ * `shift`; pawl_breakpoint_change; pawl_export with `move`; pawl_outbox_relay,
+ * pawl_health, pawl_prune, pawl_backup, pawl_backup_bytes, pawl_restore and
+ * pawl_restore_bytes.
  * Nobody else sees anything of it before the commit, and is told of it then:
  * an event that goes to all that wait for it is posted behind the commit
- * (`reached` is 0), and a change is asked for (`done` is 0). What it touches
+ * (`reached` is 0), and a change is asked for (`done` is 0), but for archive,
+ * unarchive and purge, which are done. What it touches
  * stays locked; on SQLite nobody else can write meanwhile, so it should be
  * short: below a second.
  *
@@ -1317,7 +1319,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_sqlite(pawl_engine *engine,
 /* Ends the innermost that is open. When it fails nothing of it has happened,
  * and it is rolled back, with one exception: PAWL_UNREACHABLE when the
  * connection is lost while the outermost is committed. Then nobody knows: look
- * for what it did; with ids or keys of one's own it may be repeated.
+ * for what it did; with ids or keys of one's own it may be repeated. What was
+ * loaded in it is to be loaded again.
  *
  *   rc = pawl_transaction_commit(engine, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_commit(pawl_engine *engine,
@@ -1910,7 +1913,9 @@ typedef int (*pawl_progress_fn)(void *ud, const pawl_progress *so_far);
  * "hint"}], one for all that were refused in the same words, whichever ids these
  * have, with the first of them; of more than 20 reasons what is left has a row
  * for each code, with "others": true; "stopped": true when `progress`, or
- * pawl_interrupt, has ended it}, the caller's. With dry_run "done" are those that would not be
+ * pawl_interrupt, has ended it; and in a transaction "more": whether there are
+ * more than it takes there, and then "last": the id behind which it goes on, as
+ * `before` or `after` of the query}, the caller's. With dry_run "done" are those that would not be
  * refused. PAWL_INVALID, and what ends it all: PAWL_UNREACHABLE...
  *
  *   rc = pawl_bulk(engine, "{\"status\":\"failed\",\"error\":\"bank*\"}",

@@ -37,9 +37,6 @@ static pawl_code lent(void *ud, const pawl_wanted *wanted, char **out,
 }
 
 static void call_what_is_refused(pawl_engine *e, const char *id) {
-  static const char *const kinds[] = {"{\"kind\":\"archive\"}",
-                                      "{\"kind\":\"unarchive\"}",
-                                      "{\"kind\":\"purge\"}"};
   pawl_tick_stats stats;
   const char *status;
   char *text = NULL;
@@ -55,19 +52,11 @@ static void call_what_is_refused(pawl_engine *e, const char *id) {
   REFUSED(pawl_ask(e, id, "{}", &text, &err));
   REFUSED(pawl_fd(e, &yes, &err));
   REFUSED(pawl_save(e, &err));
-  REFUSED(pawl_load(e, "nowhere.lua", &text, &err));
-  REFUSED(pawl_load_text(e, "x", "return 1", &text, &err));
-  REFUSED(pawl_load_as(e, "x", "return 1", "{}", &text, &err));
-  REFUSED(pawl_load_stack(e, &text, &err));
-  REFUSED(pawl_deploy(e, "{\"files\":[\"x\"]}", &text, &err));
-  REFUSED(pawl_workflow_hotfix(e, "nowhere.lua", NULL, &text, &err));
-  REFUSED(pawl_workflow_hotfix_text(e, "x", "y", NULL, &text, &err));
-  REFUSED(pawl_workflow_change(e, "{}", &text, &err));
+  REFUSED(pawl_workflow_change(
+      e, "{\"kind\":\"resume\",\"workflow\":\"al.one\",\"shift\":true}", &text,
+      &err));
   REFUSED(pawl_workflow_transfer(e, "{}", &text, &err));
   REFUSED(pawl_breakpoint_change(e, "{}", &text, &err));
-  REFUSED(pawl_bulk(e, "{}", "{\"kind\":\"kill\"}", NULL, NULL, &text, &err));
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    REFUSED(pawl_change(e, id, kinds[i], &yes, &text, &err));
   REFUSED(pawl_export(e, id, "{\"move\":true}", &text, &err));
   REFUSED(pawl_outbox_relay(e, NULL, publish, NULL, NULL, &err));
   REFUSED(pawl_health(e, 1, &text, &err));
@@ -81,6 +70,9 @@ static void call_what_is_refused(pawl_engine *e, const char *id) {
 
 /* Those that give a text. */
 static void call_and_free(pawl_engine *e, const char *id) {
+  static const char *const filed[] = {"{\"kind\":\"archive\"}",
+                                      "{\"kind\":\"unarchive\"}",
+                                      "{\"kind\":\"purge\"}"};
   static char *text;
   int64_t n;
   int yes;
@@ -111,6 +103,20 @@ static void call_and_free(pawl_engine *e, const char *id) {
   TEXT(pawl_published(e, id, &text, &err));
   TEXT(pawl_outbox_list(e, NULL, &text, &err));
   TEXT(pawl_outbox_change(e, "{\"kind\":\"drop\"}", &text, &err));
+  TEXT(pawl_load(e, "nowhere.lua", &text, &err));
+  TEXT(pawl_load_text(e, "x", "return 1", &text, &err));
+  TEXT(pawl_load_as(e, "x", FLOW, "{\"level\":\"limited\"}", &text, &err));
+  TEXT(pawl_deploy(e, "{\"files\":[\"nowhere.lua\"]}", &text, &err));
+  TEXT(pawl_workflow_hotfix(e, "nowhere.lua", NULL, &text, &err));
+  TEXT(pawl_workflow_hotfix_text(e, "x", FLOW, NULL, &text, &err));
+  TEXT(pawl_workflow_change(e, "{\"kind\":\"off\",\"workflow\":\"al.one\"}",
+                            &text, &err));
+  TEXT(pawl_workflow_change(e, "{\"kind\":\"on\",\"workflow\":\"al.one\"}",
+                            &text, &err));
+  TEXT(pawl_bulk(e, "{\"workflow\":\"al.one\"}", "{\"kind\":\"kill\"}", NULL,
+                 NULL, &text, &err));
+  for (size_t i = 0; i < sizeof filed / sizeof *filed; i++)
+    TEXT(pawl_change(e, id, filed[i], &yes, &text, &err));
   TEXT(pawl_change(e, id, "{\"kind\":\"note\",\"text\":\"x\"}", &yes, &text,
                    &err));
   if (TAKEN(pawl_export(e, id, NULL, &text, &err)), text) {

@@ -806,6 +806,39 @@ static void definitions_are_found_by_code_and_version(void) {
   pawl_registry_free(NULL);
 }
 
+/* Two levels: the inner one is undone by itself, then the outer one. */
+static void what_is_taken_can_be_undone(void) {
+  pawl_registry *r = NULL;
+  pawl_def *one = version("u", 1), *other = version("u", 1);
+  pawl_def *two = version("u", 2), *newer = version("u", 2);
+  int outer, inner, loaded = -1;
+
+  CHECK_INT(pawl_registry_new(NULL, &r, NULL), PAWL_OK);
+  CHECK_INT(pawl_registry_take(r, one, 0, NULL), PAWL_OK);
+  outer = pawl_registry_mark(r);
+  CHECK(pawl_registry_undo(r, outer) == NULL);
+  CHECK_INT(pawl_registry_take(r, other, 1, NULL), PAWL_OK);
+  inner = pawl_registry_mark(r);
+  CHECK_INT(pawl_registry_take(r, two, 1, NULL), PAWL_OK);
+  CHECK_INT(pawl_registry_take(r, newer, 1, NULL), PAWL_OK);
+  CHECK(pawl_registry_undo(r, inner) == newer);
+  CHECK(find(r, "u", 2) == two);
+  CHECK(pawl_registry_undo(r, inner) == two);
+  CHECK(pawl_registry_undo(r, inner) == NULL);
+  CHECK(find(r, "u", 2) == NULL);
+  CHECK(find(r, "u", 1) == other);
+  CHECK(pawl_registry_undo(r, outer) == other);
+  CHECK(pawl_registry_find(r, "u", 1, 1, &loaded) == one);
+  CHECK_INT(loaded, 0);
+  CHECK(pawl_registry_at(r, 1) == NULL);
+  pawl_registry_settle(r);
+  CHECK_INT(pawl_registry_take(r, two, 1, NULL), PAWL_OK);
+  CHECK(pawl_registry_undo(r, 0) == NULL); /* for good */
+  pawl_def_free(newer);
+  pawl_def_free(other);
+  pawl_registry_free(r);
+}
+
 static int serves(const char *prefixes, const char *code) {
   return pawl_prefixes_match(prefixes, code, strlen(code));
 }
@@ -844,6 +877,7 @@ int main(void) {
   the_nearest_name_is_found();
   every_allocation_may_fail();
   definitions_are_found_by_code_and_version();
+  what_is_taken_can_be_undone();
   prefixes_are_plain_bytes();
   return TEST_END;
 }

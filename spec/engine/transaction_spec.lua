@@ -32,16 +32,8 @@ local function alone(id)
   local function publish() return true end
   return { tick = {}, tick_instance = { id }, run = {}, wait = { 0 },
     result = { id }, ask = { id, "go" }, fd = {}, save = {},
-    next_due = {}, load = { kit.timer() }, deploy = { "x.lua" },
-    ["workflows:hotfix"] = { "x.lua" },
-    ["workflows:transfer"] = { "t.one", 1, 2 },
-    ["workflows:activate"] = { "t.one", 1 },
-    ["workflows:deactivate"] = { "t.one", 1 },
-    ["workflows:on"] = { "t.one" }, ["workflows:off"] = { "t.one" },
-    ["workflows:suspend"] = { { workflow = "t.one" } },
-    ["workflows:resume"] = { { workflow = "t.one" } },
-    bulk = { "note", { status = "completed" }, { text = "x" } },
-    archive = { id }, unarchive = { id }, purge = { id },
+    next_due = {}, ["workflows:transfer"] = { "t.one", 1, 2 },
+    ["workflows:resume"] = { { workflow = "t.one", shift = true } },
     export = { id, { move = true } },
     ["outbox:relay"] = { { publish = publish } }, health = {}, prune = {},
     backup = { "x.db" }, backup_bytes = {}, restore = { "x.db" },
@@ -159,6 +151,18 @@ kit.describe("a transaction", function(backend)
       end)
       assert.equal(3, kit.count(backend, url, "instance"))
     end)
+
+  it("reads its own rows behind a statement that was refused", function()
+    local engine, _, url = fresh(backend)
+    local id = assert(engine:start("t.one", nil, { key = "a" }))
+    local again = kit.refuse(backend, url, "inbox", "insert")
+    engine:transaction(function(tx)
+      for _ = 1, 3 do assert.is_nil((tx:suspend(id))) end
+      assert.equal("a", assert(tx:get(id)).key)
+      assert.equal(1, assert(tx:tally()))
+    end)
+    again()
+  end)
 
   it("can only be rolled back once its SQL has failed", function()
     local engine, _, url = fresh(backend)

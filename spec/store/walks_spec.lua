@@ -65,6 +65,7 @@ local MEANT = {
   { "export_audit", "audit_instance by .*instance =", "what is told of one" },
   { "audit_request", "audit_instance by .*instance =", "the same" },
   { "audit_deleted", "audit_instance by .*instance =", "the same" },
+  { "audit_hidden", "audit_instance by .*instance =", "the same" },
   { "audit_purge", "audit_instance by .*instance =", "the same" },
   { "audit_purged", "audit_instance by .*instance =", "the same" },
   { "purge_audit", "audit_instance by .*instance =", "the same" },

@@ -7,12 +7,21 @@ typedef struct entry {
   int loaded;
 } entry;
 
+/* One that was taken and can be undone: what was there, or NULL. */
+typedef struct taken {
+  pawl_def *def, *before;
+  int was_loaded;
+} taken;
+
 struct pawl_registry {
   const pawl_alloc *alloc;
   entry *entries; /* in use, by code, then version */
   int n, cap;
   pawl_def **old; /* replaced, kept for those that may be running them */
   int nold, old_cap;
+  int can_undo;
+  taken *taken; /* since then */
+  int ntaken, taken_cap;
 };
 
 pawl_code pawl_registry_new(const pawl_alloc *alloc, pawl_registry **out,
@@ -31,6 +40,7 @@ void pawl_registry_free(pawl_registry *r) {
   for (int i = 0; i < r->nold; i++) pawl_def_free(r->old[i]);
   pawl_release(r->alloc, r->entries, (size_t)r->cap * sizeof *r->entries);
   pawl_release(r->alloc, r->old, (size_t)r->old_cap * sizeof *r->old);
+  pawl_release(r->alloc, r->taken, (size_t)r->taken_cap * sizeof *r->taken);
   pawl_release(r->alloc, r, sizeof *r);
 }
 
@@ -59,30 +69,79 @@ static int lower_bound(const pawl_registry *r, pawl_str code,
   return low;
 }
 
-static pawl_code replace(pawl_registry *r, entry *e, pawl_def *def, int loaded,
-                         pawl_error *err) {
-  if (!PAWL_ROOM(r->alloc, r->old, r->nold, r->old_cap))
-    return fail_memory(err);
+/* Room for all that taking one adds, so that nothing fails half-way. */
+static int make_room(pawl_registry *r) {
+  return PAWL_ROOM(r->alloc, r->old, r->nold, r->old_cap) &&
+         PAWL_ROOM(r->alloc, r->entries, r->n, r->cap) &&
+         (!r->can_undo ||
+          PAWL_ROOM(r->alloc, r->taken, r->ntaken, r->taken_cap));
+}
+
+static void note(pawl_registry *r, pawl_def *def, pawl_def *before,
+                 int was_loaded) {
+  if (r->can_undo) r->taken[r->ntaken++] = (taken){def, before, was_loaded};
+}
+
+static void replace(pawl_registry *r, entry *e, pawl_def *def, int loaded) {
+  note(r, def, e->def, e->loaded);
   r->old[r->nold++] = e->def;
-  e->def = def;
-  e->loaded = loaded;
-  return PAWL_OK;
+  *e = (entry){def, loaded};
+}
+
+static void insert(pawl_registry *r, int at, pawl_def *def, int loaded) {
+  note(r, def, NULL, 0);
+  memmove(r->entries + at + 1, r->entries + at,
+          (size_t)(r->n - at) * sizeof *r->entries);
+  r->entries[at] = (entry){def, loaded};
+  r->n++;
 }
 
 pawl_code pawl_registry_take(pawl_registry *r, pawl_def *def, int loaded,
                              pawl_error *err) {
-  pawl_str code = pawl_strz(def->code);
-  int at = lower_bound(r, code, def->version);
+  const pawl_str code = pawl_strz(def->code);
+  const int at = lower_bound(r, code, def->version);
+
+  if (!make_room(r)) return fail_memory(err);
   if (at < r->n && compare(&r->entries[at], code, def->version) == 0)
-    return replace(r, &r->entries[at], def, loaded, err);
-  if (!PAWL_ROOM(r->alloc, r->entries, r->n, r->cap)) return fail_memory(err);
-  memmove(r->entries + at + 1, r->entries + at,
-          (size_t)(r->n - at) * sizeof *r->entries);
-  r->entries[at].def = def;
-  r->entries[at].loaded = loaded;
-  r->n++;
+    replace(r, &r->entries[at], def, loaded);
+  else
+    insert(r, at, def, loaded);
   assert(at == 0 || compare(&r->entries[at - 1], code, def->version) < 0);
   return PAWL_OK;
+}
+
+int pawl_registry_mark(pawl_registry *r) {
+  r->can_undo = 1;
+  return r->ntaken;
+}
+
+/* What was replaced last is most likely the last of the old ones. */
+static void bring_back(pawl_registry *r, entry *e, const taken *t) {
+  int i = r->nold;
+
+  *e = (entry){t->before, t->was_loaded};
+  while (r->old[--i] != t->before) assert(i > 0);
+  r->old[i] = r->old[--r->nold];
+}
+
+pawl_def *pawl_registry_undo(pawl_registry *r, int mark) {
+  if (r->ntaken <= mark) return NULL;
+  const taken *t = &r->taken[--r->ntaken];
+  const int at = lower_bound(r, pawl_strz(t->def->code), t->def->version);
+
+  assert(at < r->n && r->entries[at].def == t->def);
+  if (t->before) {
+    bring_back(r, &r->entries[at], t);
+  } else {
+    r->n--;
+    memmove(r->entries + at, r->entries + at + 1,
+            (size_t)(r->n - at) * sizeof *r->entries);
+  }
+  return t->def;
+}
+
+void pawl_registry_settle(pawl_registry *r) {
+  r->ntaken = r->can_undo = 0;
 }
 
 static pawl_def *highest_loaded(const pawl_registry *r, pawl_str code) {

@@ -112,7 +112,8 @@ out:
 }
 
 /* What is long is read before others have to wait; again, where it has changed
- * since, and in the end while they do. */
+ * since, and in the end while they do. In a transaction they wait longer than
+ * for that. */
 static pawl_code read_and_put_in(pawl_engine *e, const pawl_filed *f,
                                  const pawl_buf *who, int *rest,
                                  pawl_error *err) {
@@ -121,7 +122,7 @@ static pawl_code read_and_put_in(pawl_engine *e, const pawl_filed *f,
   pawl_code rc = PAWL_OK;
 
   for (int tries = 0; !same; tries++) {
-    const int is_read = tries < READS;
+    const int is_read = tries < READS && !pawl_store_held(e->store);
     if (is_read) TRY(pawl_export_ended(e, &f->id, &x, err));
     (void)PAWL_FAULT("engine.archive.read");
     TRY(put_in(e, f, &x, is_read, who, rest, &same, err));
@@ -135,6 +136,14 @@ static pawl_code finish(pawl_engine *e, const pawl_filed *f, pawl_error *err) {
   const int64_t until_mono = f->until_mono ? f->until_mono : PAWL_NEVER;
   int gone;
   return pawl_archive_rest(e, &f->id, until_mono, &gone, err);
+}
+
+/* In a transaction the batches come behind it. */
+static pawl_code finish_in_turn(pawl_engine *e, const pawl_filed *f,
+                                pawl_error *err) {
+  if (!pawl_store_held(e->store)) return finish(e, f, err);
+  pawl_buf_add(&e->after_held.filed, f->id.bytes, sizeof f->id.bytes);
+  return pawl_buf_check(&e->after_held.filed, err);
 }
 
 /* Asked for twice, or cut short: what is left of it goes. */
@@ -151,7 +160,7 @@ static pawl_code file_in(pawl_engine *e, const pawl_filed *f, int *done,
   write_who(f, &who);
   TRY(pawl_buf_check(&who, err));
   if (!there) TRY(read_and_put_in(e, f, &who, &rest, err));
-  if (rest) TRY(finish(e, f, err));
+  if (rest) TRY(finish_in_turn(e, f, err));
   *done = 1;
 out:
   pawl_buf_deinit(&who);

@@ -4,8 +4,11 @@
  * a letter of its own, refused by itself. But it is changed as one of that
  * list: what is not there any more, as another was faster, is left. Letters,
  * claims and commits are those of up to PAWL_ASKED_MAX together (decision
- * 0055). What a crash leaves is a smaller task: asked again with the same
+ * 0055). In a transaction that is held it is a level of that, over HELD_MOST
+ * at most, in the order of their ids: all their locks stay until its end. What a crash leaves is a smaller task: asked again with the same
  * request, what was done is known by the history of each (decision 0044). */
+#include <stdlib.h>
+
 #include "../value/object.h"
 #include "act/act.h"
 #include "ask/ask.h"
@@ -15,6 +18,7 @@
 
 #define PAGE 200       /* ids that are read at once */
 #define TELL_EVERY 100 /* instances */
+#define HELD_MOST 1000 /* in one call in a transaction */
 
 /* Those that were refused in the same words, or, of one code, in any others. */
 typedef struct refusals {
@@ -35,6 +39,8 @@ typedef struct bulk {
   pawl_progress_fn tell; /* NULL: nobody wants to know */
   void *ud;
   int stopped;
+  int held, more;            /* in a transaction, and not all */
+  pawl_id last;              /* of those that it took, as the list has them */
   refusals refused[REASONS]; /* in the order in which they came */
   int nreasons;
   refusals others[PAWL_NCODES];
@@ -248,6 +254,56 @@ static pawl_code change_all(bulk *b, pawl_walk *walk, pawl_error *err) {
   return PAWL_OK;
 }
 
+static int by_id(const void *a, const void *b) {
+  return pawl_id_cmp(a, b);
+}
+
+/* All that are to be changed are read first: two transactions that lock the
+ * same ones do so in one order (S2), whatever that of their lists is. */
+static pawl_code find_held(bulk *b, pawl_walk *walk, pawl_id *ids, int *n,
+                           pawl_error *err) {
+  pawl_id next;
+  int got;
+
+  *n = 0;
+  do {
+    MUST(pawl_walk_next(b->e, walk, ids + *n, PAGE, &got, err));
+    *n += got;
+  } while (got && *n < HELD_MOST);
+  if (*n) b->last = ids[*n - 1];
+  if (got) MUST(pawl_walk_next(b->e, walk, &next, 1, &b->more, err));
+  qsort(ids, (size_t)*n, sizeof *ids, by_id);
+  return PAWL_OK;
+}
+
+static pawl_code change_held(bulk *b, pawl_walk *walk, pawl_error *err) {
+  const size_t size = HELD_MOST * sizeof(pawl_id);
+  pawl_id *ids = pawl_realloc(&b->e->alloc, NULL, 0, size);
+  int n;
+  pawl_code rc = PAWL_OK;
+
+  _Static_assert(HELD_MOST % PAGE == 0, "pages end where it does");
+  if (!ids) return pawl_fail_memory(err);
+  TRY(find_held(b, walk, ids, &n, err));
+  TRY(change_page(b, ids, n, err));
+  if (b->stopped) b->more = 0; /* nobody knows where it would go on */
+  if (!b->stopped && b->so_far.matched % TELL_EVERY) tell(b);
+out:
+  pawl_release(&b->e->alloc, ids, size);
+  return rc;
+}
+
+/* What fails there has not happened. */
+static pawl_code change_whole(bulk *b, pawl_walk *walk, pawl_error *err) {
+  pawl_code rc;
+
+  MUST(pawl_engine_hold(b->e, err));
+  rc = change_held(b, walk, err);
+  if (rc == PAWL_OK) return pawl_engine_held_commit(b->e, err);
+  (void)pawl_engine_held_rollback(b->e, NULL);
+  return rc;
+}
+
 /* ---- the report ---- */
 
 static void add_refusal(const refusals *r, int others, pawl_object *list) {
@@ -287,6 +343,8 @@ static void report(const bulk *b, pawl_buf *out) {
   pawl_member_int(&o, "skipped", b->so_far.skipped);
   add_refusals(b, &o);
   pawl_member_bool(&o, "stopped", b->stopped);
+  if (b->held) pawl_member_bool(&o, "more", b->more);
+  if (b->more) pawl_member_id(&o, "last", &b->last);
   pawl_object_end(&o);
 }
 
@@ -315,7 +373,7 @@ static pawl_code read_change(bulk *b, pawl_str change, pawl_error *err) {
 
 /* What was done stays done, and is known by the request. */
 static void tell_resumed(const bulk *b, pawl_error *err) {
-  if (!b->so_far.matched || b->plan.dry_run) return;
+  if (!b->so_far.matched || b->plan.dry_run || b->held) return;
   pawl_error_hint(err,
                   "%" PRId64
                   " %s seen to; with the request %s it goes on where it ended",
@@ -336,6 +394,7 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
   memset(b, 0, sizeof *b);
   of = &b->plan.of;
   b->e = e;
+  b->held = pawl_store_held(e->store) > 0;
   b->change.alloc = b->by.alloc = b->reason.alloc = b->deletion.alloc =
       &e->alloc;
   for (int k = 0; k < PAWL_ASKED_MAX; k++)
@@ -348,7 +407,7 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
   TRY(pawl_walk_open(e, query, of->statuses, of->deleted, of->archived,
                      of->purged, &walk, err));
   pawl_walk_meant(walk, &of->statuses, &of->deleted, &of->archived);
-  rc = change_all(b, walk, err);
+  rc = b->held ? change_whole(b, walk, err) : change_all(b, walk, err);
   if (rc != PAWL_OK) tell_resumed(b, err);
   if (rc == PAWL_OK) report(b, out);
 out:

@@ -221,6 +221,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   e->tenant.alloc = e->schema.alloc = e->retain.alloc = &e->alloc;
   e->store_name.alloc = &e->alloc;
   e->after_held.events.alloc = e->after_held.asked.alloc = &e->alloc;
+  e->after_held.filed.alloc = e->after_held.levels.alloc = &e->alloc;
   e->assigned.names.alloc = e->assigned.rest.alloc = &e->alloc;
   e->pid = getpid();
   e->next_due_us = PAWL_NEVER;
@@ -299,6 +300,8 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_told_deinit(&e->told);
   pawl_buf_deinit(&e->after_held.events);
   pawl_buf_deinit(&e->after_held.asked);
+  pawl_buf_deinit(&e->after_held.filed);
+  pawl_buf_deinit(&e->after_held.levels);
   pawl_buf_deinit(&e->assigned.names);
   pawl_buf_deinit(&e->assigned.rest);
   pawl_buf_deinit(&e->group);
@@ -375,6 +378,10 @@ void pawl_engine_interrupt(pawl_engine *e) {
 /* ---- ticks ---- */
 
 pawl_code pawl_engine_give_back(pawl_engine *e, pawl_error *err) {
+  if (pawl_store_held(e->store)) { /* no tick goes on before it is over */
+    e->after_held.give_back = 1;
+    return PAWL_OK;
+  }
   e->quiet = 0;
   return pawl_aside_give_back(e, NULL, 0, err);
 }

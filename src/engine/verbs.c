@@ -1,16 +1,13 @@
 /* Verbs that need more than one room: a letter is act's and what is wrong is
  * ask's to see, but who takes or mends holds a lease, and that is work's. */
 #include "../base/fault.h"
-#include "../value/json.h"
 #include "../value/object.h"
 #include "../value/options.h"
 #include "act/act.h"
 #include "ask/ask.h"
 #include "common/engine_struct.h"
 #include "common/find.h"
-#include "common/query.h"
 #include "common/tenant.h"
-#include "common/wake.h"
 #include "engine.h"
 #include "enter/enter.h"
 #include "work/apply.h"
@@ -23,7 +20,8 @@
 static pawl_code take(pawl_engine *e, const pawl_id *id, int seize, int *got,
                       pawl_error *err) {
   if (pawl_store_held(e->store)) { /* its letter is not to be seen yet */
-    pawl_buf_add(&e->after_held.asked, id->bytes, sizeof id->bytes);
+    const pawl_asked_held one = {*id, seize};
+    pawl_buf_add(&e->after_held.asked, &one, sizeof one);
     *got = 0;
     return pawl_buf_check(&e->after_held.asked, err);
   }
@@ -185,83 +183,6 @@ static pawl_code mend(pawl_engine *e, pawl_wrong what, int shard,
 pawl_code pawl_engine_health(pawl_engine *e, int repair, pawl_buf *out,
                              pawl_error *err) {
   return pawl_health_look(e, repair ? mend : NULL, out, err);
-}
-
-/* ---- a transaction of the user's own ---- */
-
-pawl_code pawl_engine_hold(pawl_engine *e, pawl_error *err) {
-  int tries = 0;
-  pawl_code rc;
-
-  if (!pawl_store_held(e->store)) {
-    pawl_buf_clear(&e->after_held.events);
-    pawl_buf_clear(&e->after_held.asked);
-    e->after_held.wake = 0;
-  }
-  do rc = pawl_store_hold(e->store, err);
-  while (pawl_store_may_repeat(rc, &tries));
-  return rc;
-}
-
-/* What others are to see, and may do, begins only now; what cannot be done
- * here is done by them. */
-static void follow_held(pawl_engine *e) {
-  const pawl_buf *asked = &e->after_held.asked;
-  pawl_error err;
-  pawl_id id;
-  int got;
-
-  if (e->after_held.wake) pawl_wake(e);
-  if (e->after_held.events.len) pawl_signal_post_held(e);
-  for (size_t at = 0; at < asked->len; at += sizeof id.bytes) {
-    memcpy(id.bytes, asked->at + at, sizeof id.bytes);
-    if (take(e, &id, 0, &got, &err) != PAWL_OK)
-      pawl_log_error(&e->log, PAWL_DEBUG, "a letter is left to a worker",
-                     &err);
-  }
-}
-
-pawl_code pawl_engine_held_commit(pawl_engine *e, pawl_error *err) {
-  const int is_last = pawl_store_held(e->store) == 1;
-  pawl_code rc = pawl_store_held_commit(e->store, err);
-
-  if (rc == PAWL_OK && is_last) follow_held(e);
-  return rc;
-}
-
-pawl_code pawl_engine_held_rollback(pawl_engine *e, pawl_error *err) {
-  if (!pawl_store_held(e->store))
-    return pawl_fail(err, PAWL_MISUSE, "no transaction is open");
-  pawl_store_held_rollback(e->store);
-  return PAWL_OK;
-}
-
-pawl_code pawl_engine_held_query(pawl_engine *e, pawl_str sql, pawl_str params,
-                                 int64_t *changed, pawl_buf *out,
-                                 pawl_error *err) {
-  pawl_json_kind kind;
-
-  if (!pawl_store_held(e->store))
-    return pawl_fail(err, PAWL_MISUSE, "no transaction is open");
-  if (!params.at) params = pawl_strz("[]");
-  MUST(pawl_json_check(params, &kind, err));
-  if (kind != PAWL_JSON_ARRAY)
-    return pawl_fail(err, PAWL_INVALID,
-                     "the parameters of a query must be a list");
-  const pawl_query_bounds bounds = {.us = e->sql_limit_us};
-  return pawl_query_run(e, &bounds, sql, params, out, changed, NULL, err);
-}
-
-pawl_code pawl_engine_held_handle(pawl_engine *e, void **out,
-                                  pawl_error *err) {
-  if (!pawl_store_held(e->store))
-    return pawl_fail(err, PAWL_MISUSE, "no transaction is open");
-  return pawl_store_lend(e->store, out, err);
-}
-
-int pawl_engine_is_held(const pawl_engine *e) {
-  /* from inside nobody gets further, and while it closes there is none */
-  return e && !e->inside && e->store && pawl_store_held(e->store) > 0;
 }
 
 /* ---- the outbox ---- */

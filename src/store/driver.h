@@ -225,6 +225,9 @@ typedef struct pawl_driver {
    * the connection is closed. */
   int (*rollback)(pawl_conn *c);
   void (*rows)(pawl_conn *c, int k, pawl_rows *out);
+  /* Inside an OPEN unit, which may last: gives up the results that there are,
+   * also one that a statement left as it failed. The next is the first. */
+  void (*forget)(pawl_conn *c);
   /* Runs statements without arguments or rows, inside an OPEN unit: for
    * migrations. */
   pawl_code (*script)(pawl_conn *c, const char *sql, pawl_error *err);

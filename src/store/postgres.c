@@ -424,11 +424,16 @@ static pawl_code begin_session(client *c, int *pooler, pawl_error *err) {
   return sync(c, err);
 }
 
-static void clear_unit(unit *u) {
+static void clear_results(unit *u) {
   for (int i = 0; i < u->nkept; i++) pq.clear(u->kept[i]);
-  u->nkept = u->nops = 0;
-  u->did_anything = u->is_answered = u->is_told = u->has_query = 0;
+  u->nkept = 0;
   pawl_results_clear(&u->results);
+}
+
+static void clear_unit(unit *u) {
+  clear_results(u);
+  u->nops = 0;
+  u->did_anything = u->is_answered = u->is_told = u->has_query = 0;
 }
 
 static void deinit_unit(client *c, unit *u) {
@@ -589,6 +594,12 @@ static void postgres_rows(pawl_conn *conn, int k, pawl_rows *out) {
   client *c = of(conn);
   assert(c->shown->nops == 0); /* D3 */
   pawl_results_get(&c->shown->results, k, out);
+}
+
+static void postgres_forget(pawl_conn *conn) {
+  client *c = of(conn);
+  assert(c->open && c->open->nops == 0); /* each statement was answered */
+  clear_results(c->open);
 }
 
 /* Ends what was sent without a sync, or the open transaction. An implicit
@@ -987,6 +998,7 @@ const pawl_driver pawl_driver_postgres = {
     .await = postgres_await,
     .rollback = postgres_rollback,
     .rows = postgres_rows,
+    .forget = postgres_forget,
     .script = postgres_script,
     .query = postgres_query,
     .wait = postgres_wait,

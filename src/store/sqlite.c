@@ -345,6 +345,10 @@ static void sqlite_rows(pawl_conn *c, int k, pawl_rows *out) {
   pawl_results_get(&c->results, k, out);
 }
 
+static void sqlite_forget(pawl_conn *c) {
+  pawl_results_clear(&c->results);
+}
+
 /* ---- units ---- */
 
 static pawl_code sqlite_begin(pawl_conn *c, int unit, pawl_error *err) {
@@ -736,6 +740,7 @@ const pawl_driver pawl_driver_sqlite = {
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,
     .rows = sqlite_rows,
+    .forget = sqlite_forget,
     .script = sqlite_script,
     .query = sqlite_query,
     .lend = sqlite_lend,

@@ -377,12 +377,20 @@ static int may_write(int unit) {
   return unit != PAWL_UNIT_READ && unit != PAWL_UNIT_SNAPSHOT;
 }
 
+/* What the units before have read is over, as it is outside: it would stay
+ * until the end of all else. */
+static void forget_rows(pawl_store *store) {
+  store->driver->forget(store->conn);
+  store->nsent = 0;
+}
+
 /* A unit that only reads has nothing to undo. */
 static pawl_code begin_held(pawl_store *store, int unit, pawl_error *err) {
   pawl_error unsaid;
 
   if (!err) err = &unsaid;
   MUST(check_held(store, err));
+  forget_rows(store);
   store->saved = may_write(unit);
   if (store->saved)
     MUST(spoil(store, send_plain(store, PAWL_STMT_savepoint, err), err));

@@ -1477,6 +1477,10 @@ function Engine:next_due() end
 ---@field dry_run boolean  then `done` would not be refused
 ---@field refusals pawl.Refusal[]  one for each reason; of many the first 20
 ---@field stopped boolean  by `progress`, or a signal
+---@field more? boolean    in a transaction: there are more than the 1,000 that
+---                        one call takes there
+---@field last? string     then: the id that the query goes on at, as `before`,
+---                        or as `after` where the oldest come first
 
 ---@class pawl.Refusal
 ---@field code string

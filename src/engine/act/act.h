@@ -206,6 +206,7 @@ typedef struct pawl_purge_why {
   pawl_str deletion;   /* JSON: the same, for what stays beside attributes */
   unsigned statuses;   /* bits: of these alone */
   int force, keep_attributes;
+  int tells; /* who has deleted it, of one that may be */
 } pawl_purge_why;
 typedef enum pawl_went {
   PAWL_WENT_NOT,  /* it is to be purged by itself */
@@ -217,6 +218,12 @@ typedef enum pawl_went {
 pawl_code pawl_purge_some(pawl_engine *e, const pawl_purge_why *why,
                           const pawl_id *ids, int n, pawl_went *went,
                           pawl_error *err);
+/* In a transaction that is held: all that one has which has ended, at once,
+ * also if it is deleted. PAWL_BUSY: it is held, or has letters; PAWL_LIMIT: one
+ * transaction takes no more than PAWL_HELD_ROWS. */
+#define PAWL_HELD_ROWS 10000
+pawl_code pawl_purge_at_once(pawl_engine *e, const pawl_purge_why *why,
+                             const pawl_id *id, pawl_error *err);
 /* In an OPEN unit: holds one that has ended, by *lease, for as long as the unit
  * lasts. PAWL_BUSY: somebody else does. */
 pawl_code pawl_archive_seize(pawl_engine *e, int shard,

@@ -10,6 +10,7 @@
 #include "../../base/fault.h"
 #include "../../rules/stored.h"
 #include "../../rules/trim.h"
+#include "../../value/object.h"
 #include "../../value/options.h"
 #include "../../value/types.h"
 #include "../common/find.h"
@@ -492,21 +493,6 @@ static pawl_code check_archived(const change *c, const subject *s,
              : pawl_instance_archived(&s->id, err);
 }
 
-/* It takes transactions of its own. */
-static pawl_code check_alone(pawl_engine *e, const change *c,
-                             pawl_error *err) {
-  if (!(c->kind & (ARCHIVE | UNARCHIVE | PURGE)) || !pawl_store_held(e->store))
-    return PAWL_OK;
-  pawl_fail(err, PAWL_MISUSE,
-            c->kind == PURGE
-                ? "a purge is many transactions: it cannot be part of one"
-                : "to %s is a transaction by itself: it cannot be part of "
-                  "one",
-            c->kind_name);
-  pawl_error_hint(err, "%s it behind the transaction", c->kind_name);
-  return PAWL_MISUSE;
-}
-
 /* What throws it away, and what would set a deleted one going. */
 static pawl_code check_removal(pawl_engine *e, const change *c,
                                const subject *s, pawl_error *err) {
@@ -524,7 +510,6 @@ static pawl_code check_status(pawl_engine *e, const change *c,
                               const subject *s, pawl_error *err) {
   int ended = pawl_status_has_ended(s->status);
 
-  MUST(check_alone(e, c, err));
   if (s->row.archived_at) return check_archived(c, s, err);
   MUST(check_removal(e, c, s, err));
   MUST(check_away(e, c, s, err));
@@ -912,13 +897,15 @@ out:
 enum { PATIENCE = 6 }; /* times; 63 ms in all */
 
 /* One that has ended is held for a moment alone, or a letter lies there that
- * nobody takes. */
+ * nobody takes. In a transaction none is taken, and whoever holds it may wait
+ * for that. */
 static pawl_code file_in_turn(pawl_engine *e, pawl_taker *take,
                               pawl_filer *filer, const change *c,
                               const subject *s, int *done, pawl_error *err) {
   int got;
   pawl_code rc = file(e, filer, c, s, done, err);
 
+  if (pawl_store_held(e->store)) return rc;
   for (int i = 0; i < PATIENCE && rc == PAWL_BUSY && !err->sqlstate[0]; i++) {
     MUST(take(e, &s->id, 0, &got, err));
     if (!got) pawl_sleep_us(1000 << i);
@@ -958,6 +945,33 @@ static pawl_code finish_purge(pawl_engine *e, const change *c,
   return s->row.purge_at ? pawl_instance_missing(&s->id, err) : PAWL_OK;
 }
 
+/* In a transaction a letter is taken behind it: so it goes with no mark. */
+static pawl_code purge_at_once(pawl_engine *e, const change *c,
+                               const subject *s, int *done, pawl_error *err) {
+  pawl_buf reason = {.alloc = &e->alloc}, deletion = {.alloc = &e->alloc};
+  pawl_object o;
+  pawl_code rc = PAWL_OK;
+
+  TRY(put_reason(c, &reason, err));
+  pawl_object_begin(&o, &deletion);
+  if (c->by.len) pawl_member_str(&o, "by", pawl_buf_str(&c->by));
+  if (reason.len) pawl_member_str(&o, "reason", pawl_buf_str(&reason));
+  pawl_object_end(&o);
+  TRY(pawl_buf_check(&deletion, err));
+  const pawl_purge_why why = {
+      .by = pawl_buf_str(&c->by),
+      .reason = pawl_buf_some(&reason),
+      .deletion = pawl_buf_str(&deletion),
+      .keep_attributes = pawl_str_eqz(c->keep_attributes, "true"),
+      .tells = c->by.len && s->row.deleted};
+  TRY(pawl_purge_at_once(e, &why, &s->id, err));
+  *done = 1;
+out:
+  pawl_buf_deinit(&reason);
+  pawl_buf_deinit(&deletion);
+  return rc;
+}
+
 /* One whose purge has begun, and was cut short, needs no second letter; nor
  * does one that is away already. */
 static pawl_code ask(pawl_engine *e, pawl_taker *take, const change *c,
@@ -995,6 +1009,10 @@ static pawl_code act(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
     rc = file_in_turn(e, take, filer, c, s, done, err);
     goto out;
   }
+  if (c->kind == PURGE && pawl_store_held(e->store)) {
+    rc = purge_at_once(e, c, s, done, err);
+    goto out;
+  }
   TRY(add_past(e, c, s, &past, err));
   write_letter(c, s, &letter);
   TRY(pawl_buf_check(&letter, err));
@@ -1002,6 +1020,22 @@ static pawl_code act(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
 out:
   pawl_buf_deinit(&letter);
   pawl_buf_deinit(&past);
+  return rc;
+}
+
+/* What takes several units is all or nothing in a transaction, too. */
+static pawl_code act_whole(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
+                           change *c, const subject *s, int *done,
+                           pawl_error *err) {
+  pawl_code rc;
+
+  if (!(c->kind & (ARCHIVE | UNARCHIVE | PURGE)) || c->dry_run ||
+      !pawl_store_held(e->store))
+    return act(e, take, filer, c, s, done, err);
+  MUST(pawl_store_hold(e->store, err));
+  rc = act(e, take, filer, c, s, done, err);
+  if (rc == PAWL_OK) return pawl_store_held_commit(e->store, err);
+  pawl_store_held_rollback(e->store);
   return rc;
 }
 
@@ -1023,7 +1057,7 @@ pawl_code pawl_act_change(pawl_engine *e, pawl_taker *take, pawl_filer *filer,
   if (request_of(&c))
     TRY(pawl_act_met(e, id, &c.request, c.kind_name, &met, done, err));
   if (!met) TRY(check_listed(&c, &s, err));
-  if (!met) TRY(act(e, take, filer, &c, &s, done, err));
+  if (!met) TRY(act_whole(e, take, filer, &c, &s, done, err));
   if (out) TRY(answer(e, &c, &s, *done, out, err));
 out:
   pawl_options_deinit(&pawl_options_of_change, &c);
@@ -1154,7 +1188,7 @@ pawl_code pawl_act_plan_of(pawl_engine *e, pawl_str text, pawl_act_plan *plan,
                  c.kind == PURGE && !pawl_str_eqz(c.keep_attributes, "true")},
       .dry_run = c.dry_run,
       .alone = (c.kind & (KILL | PURGE | ARCHIVE | UNARCHIVE)) != 0,
-      .purges = c.kind == PURGE && !c.dry_run && !pawl_store_held(e->store),
+      .purges = c.kind == PURGE && !c.dry_run,
       .force = c.force,
       .keep_attributes = pawl_str_eqz(c.keep_attributes, "true"),
       .has_request = request_of(&c) != NULL,

@@ -5,6 +5,7 @@
  * instance's own is the last. Many short ones go in one unit, with no mark:
  * they are there, or they are not. */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "../../base/fault.h"
@@ -383,6 +384,7 @@ typedef struct seized {
   int shard, n;
   const pawl_purgeable *list;
   pawl_id lease;
+  int tells; /* of the one that it is, who has deleted it */
 } seized;
 
 static pawl_code send_seize(pawl_engine *e, const seized *s, int *at,
@@ -444,6 +446,18 @@ static pawl_code send_release(pawl_engine *e, const seized *s,
   return pawl_store_send(e->store, &e->args, NULL, err);
 }
 
+/* Its history had that: behind what else the audit has of it, which goes. */
+static pawl_code send_hidden(pawl_engine *e, const seized *s,
+                             pawl_error *err) {
+  pawl_id own;
+
+  if (!s->tells) return PAWL_OK;
+  assert(s->n == 1);
+  MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &own, err));
+  return PAWL_SEND(e->store, audit_hidden, NULL, err, .shard = s->shard,
+                   .id = &own, .instance = &s->list[0].id);
+}
+
 /* All that those have which are seized. *last: where the instances are. */
 static pawl_code send_away(pawl_engine *e, const seized *s, pawl_str deletion,
                            int *last, pawl_error *err) {
@@ -453,6 +467,7 @@ static pawl_code send_away(pawl_engine *e, const seized *s, pawl_str deletion,
   TRY(send_held(e, s, PAWL_STMT_purge_held_##table, NULL, err));
   OWN(SEND_HELD)
   SEND_HELD(audit)
+  TRY(send_hidden(e, s, err));
   TRY(send_attributes(e, s, deletion, err));
   SEND_HELD(ending)
   SEND_HELD(failure)
@@ -515,6 +530,17 @@ static int is_short(const pawl_prune_ended_row *row,
          row->seq + row->sent + row->parts + ROWS_APART <= SHORT_ROWS;
 }
 
+static pawl_purgeable purgeable_of(const pawl_prune_ended_row *row,
+                                   const pawl_purge_why *why) {
+  pawl_purgeable p = {.id = *row->id,
+                      .keep_attributes = why->keep_attributes,
+                      .has_parent = row->parent != NULL,
+                      .completed_us = row->completed_at,
+                      .rows = row->seq + row->sent + row->parts + ROWS_APART};
+  if (row->parent) p.parent = *row->parent;
+  return p;
+}
+
 /* Those of a shard that nobody needs, in the order of their ids. */
 static pawl_code find_short(pawl_engine *e, const pawl_purge_why *why,
                             int shard, const pawl_id *ids, int n,
@@ -533,14 +559,7 @@ static pawl_code find_short(pawl_engine *e, const pawl_purge_why *why,
   for (k = 0; k < rows.nrows; k++) {
     const pawl_prune_ended_row row = pawl_read_prune_ended(&rows, k);
     if (!is_short(&row, why)) continue;
-    list[m] =
-        (pawl_purgeable){.id = *row.id,
-                         .keep_attributes = why->keep_attributes,
-                         .has_parent = row.parent != NULL,
-                         .completed_us = row.completed_at,
-                         .rows = row.seq + row.sent + row.parts + ROWS_APART};
-    if (row.parent) list[m].parent = *row.parent;
-    m++;
+    list[m++] = purgeable_of(&row, why);
   }
   if (m > 1) qsort(list, (size_t)m, sizeof *list, by_id);
   MUST(pawl_purge_look(e, shard, list, m, err));
@@ -571,7 +590,7 @@ static pawl_code purge_whole(pawl_engine *e, int shard,
                              const pawl_purgeable *list, int n,
                              const pawl_purge_why *why, int *all,
                              pawl_error *err) {
-  seized s = {.shard = shard, .n = n, .list = list};
+  seized s = {.shard = shard, .n = n, .list = list, .tells = why->tells};
   int64_t nrows = 0;
   pawl_rows got, lost;
   int got_at, lost_at;
@@ -591,10 +610,17 @@ static pawl_code purge_whole(pawl_engine *e, int shard,
   TRY(send_told(e, &s, why, err));
   TRY(send_away(e, &s, why->deletion, &got_at, err));
   TRY(pawl_pace_commit(e, PAWL_PACED_ROWS, nrows, err));
+  if (pawl_store_held(e->store)) e->after_held.rows += nrows;
   return PAWL_OK;
 out:
   pawl_store_rollback(e->store);
   return rc;
+}
+
+/* How many more rows the transaction that is held may take away. */
+static int64_t rows_left(const pawl_engine *e) {
+  return pawl_store_held(e->store) ? PAWL_HELD_ROWS - e->after_held.rows
+                                   : INT64_MAX;
 }
 
 static void note_went(const pawl_purgeable *list, int n, const pawl_id *ids,
@@ -604,13 +630,13 @@ static void note_went(const pawl_purgeable *list, int n, const pawl_id *ids,
       if (pawl_id_eq(&list[i].id, &ids[k])) went[k] = how;
 }
 
-/* How many of the list one unit takes. */
+/* How many of the list one unit takes; 0: there is no room left. */
 static int fit_unit(const pawl_engine *e, const pawl_purgeable *list, int n) {
+  const int64_t left = rows_left(e), most = pawl_pace_rows(e, PAWL_PACED_ROWS);
   int64_t rows = list[0].rows;
-  int k = 1;
+  int k = rows <= left;
 
-  while (k < n && (rows += list[k].rows) <= pawl_pace_rows(e, PAWL_PACED_ROWS))
-    k++;
+  while (k && k < n && (rows += list[k].rows) <= most && rows <= left) k++;
   return k;
 }
 
@@ -622,9 +648,11 @@ static pawl_code purge_in_units(pawl_engine *e, const pawl_purge_why *why,
 
   for (int from = 0; from < n && !e->interrupted; from += k) {
     k = fit_unit(e, &list[from], n - from);
+    if (!k) return PAWL_OK;
     pawl_code rc = purge_whole(e, shard, &list[from], k, why, &all, err);
     const int is_lost = rc != PAWL_OK && pawl_code_is_transient(rc);
-    if (rc != PAWL_OK && !is_lost) return rc;
+    /* of what is held nothing is in doubt */
+    if (rc != PAWL_OK && (!is_lost || pawl_store_held(e->store))) return rc;
     if (is_lost || all)
       note_went(&list[from], k, ids, nids,
                 is_lost ? PAWL_WENT_MAYBE : PAWL_WENT_HERE, went);
@@ -647,6 +675,64 @@ pawl_code pawl_purge_some(pawl_engine *e, const pawl_purge_why *why,
   return PAWL_OK;
 }
 
+/* ---- one, in a transaction that is held ---- */
+
+/* Letters of that transaction, too: they are taken behind it. */
+static pawl_code fail_seized(const pawl_engine *e, const pawl_id *id,
+                             const char *word, pawl_error *err) {
+  const int held = pawl_store_held(e->store);
+
+  pawl_fail(err, PAWL_BUSY,
+            "instance %s is held by a worker, has letters that nobody has "
+            "taken yet, or has changed",
+            pawl_id_text_of(id).at);
+  pawl_error_hint(err, "%s it again %s", word,
+                  held ? "behind the transaction" : "in a moment");
+  return PAWL_BUSY;
+}
+
+static pawl_code fail_large(const pawl_engine *e, const pawl_id *id,
+                            int64_t rows, pawl_error *err) {
+  return pawl_fail_hint(
+      err, PAWL_LIMIT, "purge it behind the transaction, or in another one",
+      "instance %s has %" PRId64
+      " rows or so; a transaction purges at most "
+      "%d, and %" PRId64 " have gone in this one",
+      pawl_id_text_of(id).at, rows, PAWL_HELD_ROWS, e->after_held.rows);
+}
+
+/* What was marked before, and cut short. */
+static pawl_code purge_marked(pawl_engine *e, const pawl_purge_why *why,
+                              const pawl_purgeable *one, pawl_error *err) {
+  pawl_purged gone;
+
+  if (why->by.len)
+    MUST(pawl_purge_note(e, &one->id, why->by, why->reason, err));
+  MUST(pawl_purge_rows(e, &one->id, PAWL_NEVER, &gone, err));
+  e->after_held.rows += one->rows;
+  return gone == PAWL_PURGED_HERE ? PAWL_OK
+                                  : pawl_instance_missing(&one->id, err);
+}
+
+pawl_code pawl_purge_at_once(pawl_engine *e, const pawl_purge_why *why,
+                             const pawl_id *id, pawl_error *err) {
+  const int shard = pawl_shard_of(e, id);
+  pawl_rows rows;
+  int all;
+
+  assert(pawl_store_held(e->store));
+  MUST(PAWL_READ(e->store, purge_candidates, &rows, err, .shard = shard,
+                 .id = id));
+  if (!rows.nrows) return pawl_instance_missing(id, err);
+  const pawl_prune_ended_row row = pawl_read_prune_ended(&rows, 0);
+  const pawl_purgeable one = purgeable_of(&row, why);
+  const int is_marked = row.purge_at != 0;
+  if (one.rows > rows_left(e)) return fail_large(e, id, one.rows, err);
+  if (is_marked) return purge_marked(e, why, &one, err);
+  MUST(purge_whole(e, shard, &one, 1, why, &all, err));
+  return all ? PAWL_OK : fail_seized(e, id, "purge", err);
+}
+
 /* ---- into the archive ---- */
 
 pawl_code pawl_archive_seize(pawl_engine *e, int shard,
@@ -663,9 +749,7 @@ pawl_code pawl_archive_seize(pawl_engine *e, int shard,
   pawl_store_rows(e->store, lost_at, &lost);
   *lease = s.lease;
   if (got.changed && !lost.nrows) return PAWL_OK;
-  return pawl_fail_hint(err, PAWL_BUSY, "archive it again in a moment",
-                        "instance %s is held by a worker, or has changed",
-                        pawl_id_text_of(&one->id).at);
+  return fail_seized(e, &one->id, "archive", err);
 }
 
 pawl_code pawl_archive_clear(pawl_engine *e, int shard,

@@ -247,6 +247,17 @@ out:
   return rc;
 }
 
+/* Locks on all of them, until somebody else's transaction ends. */
+static pawl_code check_shift(pawl_engine *e, const request *r,
+                             pawl_error *err) {
+  if (!r->shift || !pawl_store_held(e->store)) return PAWL_OK;
+  return pawl_fail_hint(
+      err, PAWL_MISUSE, "resume it behind the transaction, or without `shift`",
+      "to shift all times of \"%s\" cannot be a part of the transaction that "
+      "is open: each instance is asked, however many there are",
+      r->code.at);
+}
+
 /* Those that were due meanwhile are due now: nothing has to be woken one by
  * one, but whoever sleeps has to look. */
 static pawl_code resume(pawl_engine *e, const request *r, pawl_buf *out,
@@ -256,6 +267,7 @@ static pawl_code resume(pawl_engine *e, const request *r, pawl_buf *out,
   int64_t shifted = 0;
   pawl_code rc = PAWL_OK;
 
+  TRY(check_shift(e, r, err));
   TRY(find(e, r, &s, err));
   if (!s.there) {
     rc = pawl_fail_hint(err, PAWL_CONFLICT,

@@ -149,6 +149,12 @@ typedef struct pawl_assigned {
   pawl_id after;
 } pawl_assigned;
 
+/* Whose letter is taken once a held transaction is committed. */
+typedef struct pawl_asked_held {
+  pawl_id id;
+  int seize; /* from whoever holds it */
+} pawl_asked_held;
+
 struct pawl_engine {
   /* ---- everybody's ---- */
   pawl_config config; /* defaults filled in */
@@ -195,12 +201,17 @@ struct pawl_engine {
   struct pawl_waker *waker; /* NULL: the program is not told */
   int64_t sql_limit_us;     /* of one statement of a user's */
   /* ---- common: what is to be done once the transaction that a user holds is
-   * committed, verbs.c ---- */
+   * committed, transaction.c ---- */
   struct {
     int wake;
+    int give_back; /* what a tick has left goes back: what runs has changed */
     pawl_buf events; /* to be posted: of each its tenant, source and id, zeros
                         behind them */
-    pawl_buf asked;  /* ids of instances that have a letter */
+    pawl_buf asked;  /* pawl_asked_held of instances that have a letter */
+    pawl_buf filed;  /* ids of those that were archived, and have more rows
+                        than go at once */
+    int64_t rows;    /* that purges in it have taken away */
+    pawl_buf levels; /* how far all these were as each began */
   } after_held;
   char secret[80]; /* common/callback.h; "": not read yet */
   /* ---- versions ---- */
