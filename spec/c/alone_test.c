@@ -135,6 +135,9 @@ static void call_what_takes_part(pawl_engine *e, const char *id) {
   int yes;
 
   TAKEN(pawl_start(e, "al.one", NULL, NULL, found, &yes, &err));
+  /* it has no state of the program's to take one from */
+  CHECK_INT(pawl_load_stack(e, NULL, &err), PAWL_MISUSE);
+  CHECK(strstr(err.message, "part of") == NULL);
   TAKEN(pawl_busy(e, &yes, &err));
   TAKEN(pawl_find(e, id, found, &err));
   TAKEN(pawl_status(e, id, &status, &err));

@@ -1,7 +1,7 @@
 /* defs/registry.h: the definitions this engine has, and what it serves.
  *
  * Owns     the definitions added to it.
- * Keeps    R1 what is undone leaves what was found before: of each code and
+ * Keeps    R9 what is undone leaves what was found before: of each code and
  *             version the definition that was there, or none. */
 #ifndef PAWL_DEFS_REGISTRY_H
 #define PAWL_DEFS_REGISTRY_H

@@ -4,9 +4,11 @@
  * a letter of its own, refused by itself. But it is changed as one of that
  * list: what is not there any more, as another was faster, is left. Letters,
  * claims and commits are those of up to PAWL_ASKED_MAX together (decision
- * 0055). In a transaction that is held it is a level of that, over HELD_MOST
- * at most, in the order of their ids: all their locks stay until its end. What a crash leaves is a smaller task: asked again with the same
- * request, what was done is known by the history of each (decision 0044). */
+ * 0055). What a crash leaves is a smaller task: asked again with the same
+ * request, what was done is known by the history of each (decision 0044).
+ *
+ * In a transaction that is held it is a level of that, over HELD_MOST at most,
+ * in the order of their ids: all their locks stay until its end. */
 #include <stdlib.h>
 
 #include "../value/object.h"
