@@ -1709,7 +1709,9 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_tally_groups(pawl_engine *engine,
  * seq), last (the newest so many, without these two), type, node, by, completed_after_us (then or later),
  * completed_before_us, variable or attribute (rows that changed the one of that
  * name, each with its `value` then; null: it was removed). What somebody asked
- * for has the `request` that it was known by. Where rows are gone
+ * for has the `request` that it was known by. `transition_in` is by which its
+ * visit was entered; it is left out where no row at hand tells it (docs/json.md
+ * says when). Where rows are gone
  * (`keep_history` of the workflow) a row of the type "trimmed" stands, whatever
  * is asked for, with `trimmed` as pawl_get has it. The text is the caller's.
  * PAWL_NOTFOUND, PAWL_AMBIGUOUS, PAWL_INVALID.

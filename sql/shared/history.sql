@@ -47,6 +47,46 @@ select seq, case when @changing then changes end as changes
    {{history_fits}}
  order by seq desc limit @max;
 
+-- name: history_behind
+-- args: @shard smallint, @id uuid, @seq bigint[], @token integer[],
+--       @far bigint
+-- rows: seq bigint, led bigint, node text, transition text, path text,
+--       told bigint, previous json, upto bigint
+-- Of each row: by which of the @far before it its token went on last (`led`),
+-- and which behind that says what led there (`told`).
+select w.seq, h.seq as led, h.node, h.transition, h.path, p.seq as told,
+       p.previous, {{trimmed_upto}} as upto
+  {{from_each}} (
+  select g.seq, g.led,
+         (select seq from pawl.history
+           where shard = @shard and instance = @id and seq < g.seq
+             and seq > coalesce(g.led, g.seq - @far - 1)
+             and token = g.token and previous is not null
+           order by seq desc limit 1) as told
+    from (select s.seq as seq, s.token as token,
+                 (select seq from pawl.history
+                   where shard = @shard and instance = @id
+                     and seq < s.seq and seq >= s.seq - @far
+                     and token = s.token and path is not null and {{moves_on}}
+                   order by seq desc limit 1) as led) g offset 0) w
+  left join pawl.history h
+    on h.shard = @shard and h.instance = @id and h.seq = w.led
+  left join pawl.history p
+    on p.shard = @shard and p.instance = @id and p.seq = w.told
+ order by w.seq;
+
+-- name: history_onward
+-- args: @shard smallint, @id uuid, @seq bigint[], @below bigint[], @max bigint
+-- rows: below bigint, seq bigint, transition text, path text
+-- By which way it went on from each row; and where a join went on in the same
+-- commit, that may be told by one of the next.
+select w.below, w.seq, w.transition, w.path {{from_each}} (
+  select s.below as below, h.seq, h.transition, h.path from pawl.history h
+   where h.shard = @shard and h.instance = @id and h.seq >= s.seq
+     and h.seq < s.below and h.seq <= s.seq + @max
+     and (h.seq = s.seq or h.path like '%; %') offset 0) w
+ order by w.below, w.seq;
+
 -- name: history_undoable
 -- args: @shard smallint, @id uuid, @below bigint, @max integer
 -- rows: seq bigint, type text, node text, token integer, visit bigint,

@@ -67,3 +67,11 @@ update pawl.token as t
        indexed by pawl_token_live -- only: sqlite
    set state = 'dropped'
   {{at_place token; instance = s.id and state in ('active', 'waiting')}};
+
+-- name: token_branches
+-- args: @shard smallint, @id uuid, @no integer[]
+-- rows: no integer, branch text
+-- As which branches they were begun.
+select t.no, t.branch {{from_each}} (
+  select no, branch from pawl.token
+   where shard = @shard and instance = @id and no = s.no offset 0) t;

@@ -19,4 +19,28 @@ int pawl_way_tells_of(const pawl_def *def, pawl_str name);
  * named by the row before. */
 int64_t pawl_way_count(pawl_str path, pawl_str node);
 
+/* How a way came to a node that its path names. */
+typedef enum pawl_way_in {
+  PAWL_WAY_NOT,    /* it did not: the path does not name it */
+  PAWL_WAY_FIRST,  /* at once: by the transition of the path's row */
+  PAWL_WAY_CHOSEN, /* by a transition of a choice, *name */
+  PAWL_WAY_BRANCH, /* by that of a fork, called as the branch is */
+  PAWL_WAY_PLAIN, /* behind a join, or an each, by a transition without name */
+  PAWL_WAY_SEVERAL /* more than once, and not in one way */
+} pawl_way_in;
+
+/* Which part of a path: all of it, what the row's own token went, or what
+ * followed from that, as a join went on ("j; e"). */
+typedef enum pawl_way_part {
+  PAWL_WAY_ALL,
+  PAWL_WAY_OWN,
+  PAWL_WAY_LATER
+} pawl_way_part;
+
+/* By which transition did a way come to the node? *name, borrowed of the path,
+ * is written for PAWL_WAY_CHOSEN. Names of nodes that have " > ", "; " or "="
+ * in them may be read wrongly. */
+pawl_way_in pawl_way_into(pawl_str path, pawl_way_part part, pawl_str node,
+                          pawl_str *name);
+
 #endif

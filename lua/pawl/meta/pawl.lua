@@ -1191,6 +1191,8 @@ function Engine:tally(query) end
 ---@field attempt? integer    from 1
 ---@field previous? integer[] rows that led here, in order; none: the token's
 ---                           row before, whose `path` says how
+---@field transition_in? string  by which its visit was entered; none: it has no
+---                           name, nothing led there, or no row tells it
 ---@field transition? string  that it left by
 ---@field path? string        where that led, past choices and forks
 ---@field started? string     when the visit began; of a step, its attempt

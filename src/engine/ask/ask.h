@@ -1,7 +1,8 @@
 /* engine/ask/ask.h: questions: answered with JSON, appended to `out`.
  *
  *   instances.c   one, its tokens; the outbox
- *   history.c     what is recorded of one
+ *   history.c     what is recorded of one; entered.c: by which transition
+ *                 visits were entered
  *   audit.c       who did what, over all of them
  *   list.c        lists of instances; ranges.c: what they are asked for;
  *                 sorted.c: those that are sorted by a time

@@ -13,6 +13,7 @@
 #include "../common/engine_struct.h"
 #include "../common/find.h"
 #include "ask.h"
+#include "entered.h"
 
 enum { PAGE = 1000 }; /* rows of one read: a long history is no long answer */
 
@@ -57,6 +58,12 @@ pawl_code pawl_check_type(const pawl_buf *type, const char *const *names,
 /* Is it about one name, whose value its rows are to say? */
 static int asks_value(const history_query *q) {
   return q->variable.len || q->attribute.len;
+}
+
+/* Are there rows between those that are asked for? */
+static int filters(const history_query *q) {
+  return q->type.len || q->node.len || q->by.len || asks_value(q) ||
+         q->completed_after_us || q->completed_before_us;
 }
 
 #define FITTING(q)                                                           \
@@ -123,16 +130,18 @@ static int fits(const history_query *q, pawl_str changes, pawl_buf *scratch,
 }
 
 static void add_row(const pawl_rows *rows, int k, const history_query *q,
-                    pawl_buf *scratch, pawl_object *list) {
+                    pawl_buf *scratch, pawl_entered *entered,
+                    pawl_object *list) {
   pawl_str value = {NULL, 0};
   pawl_object o;
 
   if (!fits(q, pawl_read_history_list(rows, k).changes, scratch, &value))
     return;
   pawl_list_object(list, &o);
+  pawl_member_columns(&o, rows, k, "seq type node token visit attempt");
+  pawl_entered_note(entered, rows, k, list->out->len);
   pawl_member_columns(&o, rows, k,
-                      "seq type node token visit attempt transition path "
-                      "output changes error text by executor "
+                      "transition path output changes error text by executor "
                       "started=started_at completed=completed_at due=due_at "
                       "previous");
   const pawl_id *request = pawl_read_history_list(rows, k).request;
@@ -162,8 +171,9 @@ void pawl_trimmed_tell(const pawl_rows *told, pawl_object *o) {
  * of them, so that who pages comes by. */
 static void add_trimmed(const pawl_rows *told, pawl_object *list) {
   static const char *const none[] = {
-      "node",    "token", "visit", "attempt", "transition", "path",   "output",
-      "changes", "error", "text",  "by",      "executor",   "started"};
+      "node",       "token", "visit",    "attempt", "transition_in",
+      "transition", "path",  "output",   "changes", "error",
+      "text",       "by",    "executor", "started"};
   const pawl_history_trimmed_row row = pawl_read_history_trimmed(told, 0);
   pawl_object o;
 
@@ -181,11 +191,15 @@ static void add_trimmed(const pawl_rows *told, pawl_object *list) {
 
 /* A page, and between its rows what tells that some are gone. */
 static void add_page(const pawl_rows *rows, const pawl_rows *trimmed,
-                     history_query *q, pawl_buf *scratch, pawl_object *list) {
+                     history_query *q, pawl_buf *scratch,
+                     pawl_entered *entered, pawl_object *list) {
   int64_t gone = 0;
 
-  if (trimmed->nrows)
-    gone = pawl_trimmed_newest(pawl_read_history_trimmed(trimmed, 0).record);
+  if (trimmed->nrows) {
+    const pawl_str record = pawl_read_history_trimmed(trimmed, 0).record;
+    gone = pawl_trimmed_newest(record);
+    entered->upto = pawl_trimmed_upto(record);
+  }
   for (int k = 0; k < rows->nrows && list->n < q->limit; k++) {
     int64_t seq = pawl_read_history_list(rows, k).seq;
     if (seq > q->upto) return;
@@ -194,7 +208,7 @@ static void add_page(const pawl_rows *rows, const pawl_rows *trimmed,
       q->after = gone;
       if (list->n >= q->limit) return;
     }
-    add_row(rows, k, q, scratch, list);
+    add_row(rows, k, q, scratch, entered, list);
     q->after = seq;
   }
   if (rows->nrows < PAGE && q->after < gone && list->n < q->limit)
@@ -251,25 +265,30 @@ pawl_code pawl_engine_history(pawl_engine *e, const pawl_id *id,
                               pawl_str query, pawl_buf *out, pawl_error *err) {
   history_query q;
   pawl_buf scratch = {.alloc = &e->alloc};
+  pawl_entered entered;
   pawl_object list;
   pawl_rows rows, trimmed;
   int more = 1;
   pawl_code rc = PAWL_OK;
 
   pawl_options_init(&pawl_options_of_history, &q, sizeof q, &e->alloc);
+  pawl_entered_init(&entered, e, id);
   TRY(read_query(query, &q, err));
+  entered.whole = !filters(&q);
   if (q.last) TRY(find_last(e, id, &q, &scratch, err));
   pawl_list_begin(&list, out);
   while (more && list.n < q.limit) {
     TRY(read_page(e, id, &q, &rows, &trimmed, err));
-    add_page(&rows, &trimmed, &q, &scratch, &list);
+    add_page(&rows, &trimmed, &q, &scratch, &entered, &list);
     more = rows.nrows == PAGE && q.after < q.upto;
+    TRY(pawl_entered_tell(&entered, out, err));
   }
   pawl_list_end(&list);
   TRY(pawl_buf_check(&scratch, err));
   TRY(pawl_buf_check(out, err));
 out:
   pawl_options_deinit(&pawl_options_of_history, &q);
+  pawl_entered_deinit(&entered);
   pawl_buf_deinit(&scratch);
   return rc;
 }
