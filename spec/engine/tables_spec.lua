@@ -144,6 +144,18 @@ local function describe_tables(backend)
     end)
   end
 
+  it("may be virtual ones, whose own tables are granted as well", function()
+    local engine, _, url = host(backend, "limited", GRANT)
+    backend.sql(url, "create virtual table mod_words using fts5(t)")
+    for _, sql in ipairs { "insert into mod_words values ('a red pen')",
+      "select t from mod_words('red')" } do
+      local now = ask(engine, sql)
+      assert.equal("completed", now.status, now.error and now.error.message)
+    end
+    assert.equal("query: pragmas are not allowed",
+      ask(engine, "pragma page_size = 8192").error.message)
+  end)
+
   it("are written as well where they are but named", function()
     local engine = host(backend, "limited", { "mod_score", "game_player" })
     for _, name in ipairs { "mod_score", "game_player" } do

@@ -207,6 +207,24 @@ describe("a column of a user's statement on sqlite", function()
     assert.equal("key", store:query("pragma table_info(pawl_meta)")[1].name)
   end)
 
+  it("may use the virtual tables that SQLite brings along", function()
+    local store = assert(helper.open(":memory:"))
+    assert(store:begin("open"))
+    for _, text in ipairs {
+      "create virtual table words using fts5(t)",
+      "insert into words values ('a red pen')",
+      "create virtual table box using rtree(id, low, high)",
+      "insert into box values (1, 2, 3)",
+    } do
+      assert(store:query(text))
+    end
+    assert.equal("a red pen", store:query("select t from words('red')")[1].t)
+    assert.equal(1, store:query("select id from box where low < 3")[1].id)
+    local refused, err = store:query("pragma page_size = 8192")
+    assert.is_nil(refused)
+    assert.equal("query: pragmas are not allowed", err.message)
+  end)
+
   it("is no address of code, and gives none", function()
     local store = assert(helper.open(":memory:"))
     for _, text in ipairs {

@@ -19,6 +19,14 @@ static int is_harmless_pragma(const char *name) {
   return 0;
 }
 
+/* What SQLite's own virtual tables (FTS5, R-tree) ask as they are made, read or
+ * written; a value would set it. */
+static int is_asked_by_tables(const char *name, const char *value) {
+  return !value && name &&
+         (sqlite3_stricmp(name, "data_version") == 0 ||
+          sqlite3_stricmp(name, "page_size") == 0);
+}
+
 /* Takes the address of code from a statement, and gives away such ones. */
 static int is_unsafe_function(const char *name) {
   return name && sqlite3_stricmp(name, "fts3_tokenizer") == 0;
@@ -34,7 +42,9 @@ static const char *objection(int action, const char *a, const char *b) {
     case SQLITE_DETACH:
       return "databases cannot be attached or detached";
     case SQLITE_PRAGMA:
-      return is_harmless_pragma(a) ? NULL : "pragmas are not allowed";
+      return is_harmless_pragma(a) || is_asked_by_tables(a, b)
+                 ? NULL
+                 : "pragmas are not allowed";
     case SQLITE_SELECT:
     case SQLITE_READ:
     case SQLITE_RECURSIVE:
@@ -83,6 +93,7 @@ static int refuse_table(pawl_sqguard_state *state, int action, const char *a,
 
   state->inserts += action == SQLITE_INSERT;
   state->selects += action == SQLITE_SELECT;
+  if (action == SQLITE_PRAGMA && is_asked_by_tables(a, b)) return 0;
   switch (action) {
     case SQLITE_SELECT:
     case SQLITE_RECURSIVE:
