@@ -121,14 +121,15 @@ select @shard, i.deleted_at, @id, 'deleted', i.deletion->'deleted'->>'by',
 
 -- name: audit_hidden
 -- args: @shard smallint, @id uuid, @instance uuid
--- The same of one that goes in one unit, with no mark.
+-- The same of one that goes in one unit, with no mark. (Said so that no index
+-- of those that are deleted seems to serve.)
 insert into pawl.audit (shard, at, id, type, by, instance, workflow, version,
        tenant, text)
 select @shard, i.deleted_at, @id, 'deleted', i.deletion->>'by', i.id,
        i.workflow, i.version, i.tenant, coalesce(i.deletion->>'reason', '')
   from pawl.instance i
- where i.shard = @shard and i.id = @instance and i.deleted_at is not null
-   and i.purge_at is null and i.deletion->>'by' is not null
+ where i.shard = @shard and i.id = @instance
+   and (i.deleted_at is not null) is true and i.purge_at is null and i.deletion->>'by' is not null
    and not exists (select 1 from pawl.audit a
                     where a.shard + 1 = @shard + 1
                       and a.instance = @instance and a.type = 'deleted');
