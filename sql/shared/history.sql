@@ -69,10 +69,17 @@ select w.seq, h.seq as led, h.node, h.transition, h.path, p.seq as told,
                      and seq < s.seq and seq >= s.seq - @far
                      and token = s.token and path is not null and {{moves_on}}
                    order by seq desc limit 1) as led) g offset 0) w
-  left join pawl.history h
-    on h.shard = @shard and h.instance = @id and h.seq = w.led
-  left join pawl.history p
-    on p.shard = @shard and p.instance = @id and p.seq = w.told
+  left join lateral ( -- only: postgres
+    select * from pawl.history where shard = @shard -- only: postgres
+       and instance = @id and seq = w.led offset 0) h on true -- only: postgres
+  left join lateral ( -- only: postgres
+    select * from pawl.history where shard = @shard -- only: postgres
+       and instance = @id and seq = w.told -- only: postgres
+    offset 0) p on true -- only: postgres
+  left join pawl.history h -- only: sqlite
+    on h.shard = @shard and h.instance = @id and h.seq = w.led -- only: sqlite
+  left join pawl.history p -- only: sqlite
+    on p.shard = @shard and p.instance = @id and p.seq = w.told -- only: sqlite
  order by w.seq;
 
 -- name: history_onward

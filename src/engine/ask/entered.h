@@ -6,12 +6,13 @@
  * page. What is not is asked for, for all rows of a page together: three
  * statements at most, which look no further back than ENTERED_FAR rows.
  *
- *   T1 null: by a transition without name; or nothing led there: the instance
- *      began, a person put it there, or it stands beside a node.
- *   T2 left out: that is not told. Rows are gone, lie too far back, or an item
- *      of an each has begun, whose first ways are in no row.
- *   T3 the same row says the same, whatever else is asked for; but for what is
- *      too far back for another page.
+ *   null      by a transition without name; or nothing led there: the
+ *             instance began, a person put it there, it stands beside a node
+ *   left out  that is not told: rows are gone, lie too far back, or an item
+ *             of an each has begun, whose first ways are in no row
+ *
+ * The same row says the same, whatever else is asked for; but for what is too
+ * far back for another page.
  *
  * Layer    engine/ask.
  * Owns     what it notes of a page, until that is told. */
