@@ -174,8 +174,7 @@ kit.describe("a history's visits", function(backend)
     kit.pass(engine, clock, 300)
     assert(engine:run())
     local task = assert(engine.tasks:list { instance = id })[1]
-    assert(engine.tasks:complete(task.id, { take = "yes",
-      by = "ann" }))
+    assert(engine.tasks:complete(task.id, { take = "yes", by = "ann" }))
     assert(engine:run())
     local all = agrees(engine, id)
     for i, one in ipairs(all) do all[i] = one:match " (.*)" end
@@ -260,8 +259,8 @@ kit.describe("a history's visits", function(backend)
       flow:join("j", { next = "a" })
       flow:finish "z"
       assert(engine:load(flow))
-      local function pass() end
-      assert(engine:load(kit.chain({ pass, pass }, "t.two")))
+      local function nop() end
+      assert(engine:load(kit.chain({ nop, nop }, "t.two")))
       local function sent(id, query)
         local before = engine:count().statements
         assert(engine:history(id, query))

@@ -70,11 +70,13 @@ static int take_way(pawl_entered *w, pawl_entry *n, const way *by,
  * comes again) was begun there. */
 static void take_own(pawl_entered *w, pawl_entry *n, const way *by,
                      int64_t upto) {
+  const pawl_str node = node_of(w, n);
+
   n->how = UNTOLD;
   if (by->seq <= upto && by->seq + 1 < n->seq) return; /* others are gone */
   if (take_way(w, n, by, PAWL_WAY_OWN) || take_way(w, n, by, PAWL_WAY_ALL))
     return;
-  if (pawl_str_eq(by->node, node_of(w, n))) n->how = UNNAMED;
+  if (node.at && by->node.at && pawl_str_eq(by->node, node)) n->how = UNNAMED;
 }
 
 /* The newest of those that led to it has the way. */
