@@ -6,7 +6,7 @@
 #include "failure.h"
 
 /* A unit's rows are a few KB as a rule. What a large one took is given back
- * at the next clear. */
+ * at the next clear; and all of it once there was no memory for more. */
 #define BLOCK_BYTES ((size_t)16 * 1024)
 #define KEEP_BYTES ((size_t)1024 * 1024)
 
@@ -25,7 +25,10 @@ static pawl_arena_block *arena_grow(pawl_arena *a, size_t size) {
   if (bytes > KEEP_BYTES) bytes = KEEP_BYTES;
   if (bytes < size) bytes = size;
   pawl_arena_block *block = pawl_realloc(a->alloc, NULL, 0, block_size(bytes));
-  if (!block) return NULL;
+  if (!block) {
+    a->is_short = 1;
+    return NULL;
+  }
   block->size = bytes;
   block->used = 0;
   block->next = a->at ? a->at->next : NULL;
@@ -87,8 +90,10 @@ void pawl_results_deinit(pawl_results *r) {
 }
 
 void pawl_results_clear(pawl_results *r) {
-  arena_clear(&r->arena, KEEP_BYTES);
-  if (r->open_cap * sizeof *r->open > KEEP_BYTES) release_open(r);
+  const size_t keep_bytes = r->arena.is_short ? 0 : KEEP_BYTES;
+  arena_clear(&r->arena, keep_bytes);
+  if (r->open_cap * sizeof *r->open > keep_bytes) release_open(r);
+  r->arena.is_short = 0;
   r->n = 0;
   r->nopen = 0;
 }
@@ -112,7 +117,10 @@ pawl_cell *pawl_results_row(pawl_results *r) {
     void *cells =
         pawl_realloc(r->arena.alloc, r->open, r->open_cap * sizeof *r->open,
                      cap * sizeof *r->open);
-    if (!cells) return NULL;
+    if (!cells) {
+      r->arena.is_short = 1;
+      return NULL;
+    }
     r->open = cells;
     r->open_cap = cap;
   }

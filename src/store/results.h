@@ -2,7 +2,8 @@
  *
  * A driver begins a result, adds its rows cell by cell and ends it; cells and
  * bytes then stay where they are until the results are cleared. Memory is
- * kept from unit to unit: in a steady state nothing is allocated.
+ * kept from unit to unit: in a steady state nothing is allocated. Not where
+ * more of it was refused: others are to find room behind that.
  *
  * Layer    store: between the drivers and stmt.h.
  * Owns     everything it hands out, until clear or deinit. */
@@ -16,6 +17,7 @@ typedef struct pawl_arena_block pawl_arena_block;
 typedef struct pawl_arena {
   const pawl_alloc *alloc;
   pawl_arena_block *first, *at;
+  int is_short; /* a block was refused: none is kept */
 } pawl_arena;
 
 typedef struct pawl_results {

@@ -71,6 +71,24 @@ kit.describe("an engine with a limit of memory", function(backend)
     assert.equal(0, backend.fresh():memory().limit)
   end)
 
+  it("keeps nothing of an answer for which there was no room", function()
+    local engine = backend.fresh(private { memory_bytes = 2.5 * MB })
+    assert(engine:load(tmp.file("flow.lua", FLOW)))
+    for _ = 1, 30 do
+      local items = {}
+      for k = 1, 100 do items[k] = {} end
+      assert(engine:start_many("t.large", items))
+    end
+    assert(engine:list { limit = 1 })
+    local before = engine:memory().used
+    local count, err = engine:tally()
+    assert.is_nil(count)
+    assert.equal("nomem", err.code)
+    assert(engine:list { limit = 1 })
+    assert.is_true(engine:memory().used < before + 50000)
+    assert(engine:health())
+  end)
+
   it("does in many ticks what does not fit into one", function()
     local engine, clock = backend.fresh(private { memory_bytes = 5 * MB })
     assert(engine:load(tmp.file("flow.lua", FLOW)))
