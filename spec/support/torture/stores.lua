@@ -11,12 +11,14 @@
 ---     forget()  those made so far
 ---     start(), stop()
 ---
---- and, where it can be, terminate(), restart() and restart_pooler().
+--- and, where it can be, terminate(), restart() and restart_pooler(); and
+--- calm(), which returns when what was broken is no more felt.
 local backends = require "spec.support.backends"
 local Cluster = require "spec.support.cluster"
 local pawl = require "pawl"
 local process = require "spec.support.process"
 local shell = require "spec.support.shell"
+local system = require "system"
 
 local LEDGER = "create table ledger (instance text, node text, mark text)"
 local WIRE_BYTES = 60000 -- that pass between two cuts
@@ -148,9 +150,12 @@ listen_port = %d
 auth_type = any
 pool_mode = transaction
 default_pool_size = 3
-server_login_retry = 1
+server_login_retry = %d
 ignore_startup_parameters = extra_float_digits
 ]]
+
+--- Seconds for which the pooler refuses clients, once the server was away.
+local LOGIN_RETRY = 1
 
 --- The server behind a pooler in transaction mode with three sessions, and a
 --- wire that breaks before it.
@@ -172,7 +177,7 @@ function stores.pooler()
     local dir, port = self.cluster.dir, self.cluster.port
     local config = dir .. "/pgbouncer.ini"
     local file <close> = assert(io.open(config, "w"))
-    file:write(CONFIG:format(dir, port, dir, port + 2))
+    file:write(CONFIG:format(dir, port, dir, port + 2, LOGIN_RETRY))
     file:close()
     words = { "pgbouncer", "--quiet", config }
     if shell.output { "id", "-u" } == "0\n" then -- which it refuses to run as
@@ -194,6 +199,8 @@ function stores.pooler()
     pooler:wait(5)
     start_pooler()
   end
+
+  function self.calm() system.sleep(1.5 * LOGIN_RETRY) end
 
   function self.cuts() return count_cuts(wire) end
 

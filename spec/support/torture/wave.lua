@@ -337,6 +337,7 @@ function Wave:calm()
   for _, one in ipairs(self.is_calm and {} or self.clients:alive()) do
     self.clients:tell(one, "KILL")
   end
+  if self.store.calm then self.store.calm() end
   self:note "no more faults"
   while #self.workers.members > 2 do table.remove(self.workers.members) end
 end
