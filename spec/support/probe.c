@@ -570,6 +570,7 @@ static int probe_toy(lua_State *L) {
   pawl_bind_set_int(L, "script", calls->script);
   pawl_bind_set_int(L, "query", calls->query);
   pawl_bind_set_int(L, "wait", calls->wait);
+  pawl_bind_set_int(L, "forget", calls->forget);
   return 1;
 }
 

@@ -387,6 +387,13 @@ static void toy_rows(pawl_conn *c, int k, pawl_rows *out) {
   pawl_results_get(&c->results, k, out);
 }
 
+static void toy_forget(pawl_conn *c) {
+  pawl_toy_called.forget++;
+  MUST_HOLD(c->unit == PAWL_UNIT_OPEN && !c->nqueued,
+            "what is forgotten was answered, in an OPEN unit");
+  spoil(&c->results);
+}
+
 /* ---- units ---- */
 
 static pawl_code toy_begin(pawl_conn *c, int unit, pawl_error *err) {
@@ -693,6 +700,7 @@ const pawl_driver pawl_driver_toy = {
     .await = toy_await,
     .rollback = toy_rollback,
     .rows = toy_rows,
+    .forget = toy_forget,
     .script = toy_script,
     .query = toy_query,
     .wait = toy_wait,

@@ -7,7 +7,7 @@
 
 typedef struct pawl_toy_calls {
   int begin, send, commit, submit, finish, await, rollback, rows, script,
-      query, wait;
+      query, wait, forget;
 } pawl_toy_calls;
 
 extern pawl_toy_calls pawl_toy_called;

@@ -72,6 +72,7 @@ kit.describe("an engine with a limit of memory", function(backend)
   end)
 
   it("keeps nothing of an answer for which there was no room", function()
+    if backend.label == "toy" then return end -- it keeps nothing at all
     local engine = backend.fresh(private { memory_bytes = 2.5 * MB })
     assert(engine:load(tmp.file("flow.lua", FLOW)))
     for _ = 1, 30 do
