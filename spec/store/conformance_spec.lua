@@ -118,6 +118,6 @@ describe("the engine's specs", function()
     for name, n in calls:gmatch "(%l+)=(%d+)" do
       assert.is_true(tonumber(n) > 0, name .. " is called by no spec")
     end
-    assert.equal(11, select(2, calls:gsub("=", "=")))
+    assert.equal(12, select(2, calls:gsub("=", "=")))
   end)
 end)
