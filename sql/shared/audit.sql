@@ -106,33 +106,15 @@ select @shard, {{now}}, @id, 'purged', i.deletion->>'by', i.id, i.workflow,
 -- name: audit_deleted
 -- args: @shard smallint, @id uuid, @instance uuid
 -- Beside it: who had deleted it before. Its history had that.
-insert into pawl.audit (shard, at, id, type, by, instance, workflow, version,
-       tenant, text)
-select @shard, i.deleted_at, @id, 'deleted', i.deletion->'deleted'->>'by',
-       i.id, i.workflow, i.version, i.tenant,
-       coalesce(i.deletion->'deleted'->>'reason', '')
-  from pawl.instance i
- where i.shard = @shard and i.id = @instance and i.purge_at is not null
-   and i.deletion->>'by' is not null
-   and i.deletion->'deleted'->>'by' is not null
-   and not exists (select 1 from pawl.audit a
-                    where a.shard + 1 = @shard + 1
-                      and a.instance = @instance and a.type = 'deleted');
+{{audit_deletion i.deletion->'deleted';
+  i.purge_at is not null and i.deletion->>'by' is not null}};
 
 -- name: audit_hidden
 -- args: @shard smallint, @id uuid, @instance uuid
 -- The same of one that goes in one unit, with no mark. (Said so that no index
 -- of those that are deleted seems to serve.)
-insert into pawl.audit (shard, at, id, type, by, instance, workflow, version,
-       tenant, text)
-select @shard, i.deleted_at, @id, 'deleted', i.deletion->>'by', i.id,
-       i.workflow, i.version, i.tenant, coalesce(i.deletion->>'reason', '')
-  from pawl.instance i
- where i.shard = @shard and i.id = @instance
-   and (i.deleted_at is not null) is true and i.purge_at is null and i.deletion->>'by' is not null
-   and not exists (select 1 from pawl.audit a
-                    where a.shard + 1 = @shard + 1
-                      and a.instance = @instance and a.type = 'deleted');
+{{audit_deletion i.deletion;
+  (i.deleted_at is not null) is true and i.purge_at is null}};
 
 -- name: audit_purge_held
 -- args: @shard smallint, @id uuid[], @lease uuid[], @own uuid[], @by text,

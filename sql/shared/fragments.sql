@@ -336,6 +336,19 @@ and (@type is null or type = @type)
    and (@completed_before is null or completed_at < @completed_before)
    and (not @changing or changes is not null)
 
+-- fragment: audit_deletion
+-- Who has deleted the instance, as {{1}} of its own row tells, if {{2}}; once.
+insert into pawl.audit (shard, at, id, type, by, instance, workflow, version,
+       tenant, text)
+select @shard, i.deleted_at, @id, 'deleted', {{1}}->>'by', i.id, i.workflow,
+       i.version, i.tenant, coalesce({{1}}->>'reason', '')
+  from pawl.instance i
+ where i.shard = @shard and i.id = @instance and {{2}}
+   and {{1}}->>'by' is not null
+   and not exists (select 1 from pawl.audit a
+                    where a.shard + 1 = @shard + 1
+                      and a.instance = @instance and a.type = 'deleted')
+
 -- fragment: audit_page
 -- A page of {{1}}, {{2}} and {{3}}, which are its time, id and number.
 and {{1}} >= @since and {{1}} <= @until

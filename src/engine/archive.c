@@ -27,16 +27,6 @@
 
 enum { READS = 3 };
 
-/* As the letters of other changes have it: {"by","reason"}. */
-static void write_who(const pawl_filed *f, pawl_buf *out) {
-  pawl_object o;
-
-  pawl_object_begin(&o, out);
-  if (f->by.len) pawl_member_str(&o, "by", f->by);
-  if (f->reason.len) pawl_member_str(&o, "reason", f->reason);
-  pawl_object_end(&o);
-}
-
 static pawl_code send_note(pawl_engine *e, const pawl_filed *f,
                            const char *type, pawl_error *err) {
   pawl_id own;
@@ -157,7 +147,7 @@ static pawl_code file_in(pawl_engine *e, const pawl_filed *f, int *done,
   TRY(pawl_archive_find(e, &f->id, &there, &row, err));
   if (there && f->is_listed) TRY(pawl_instance_missing(&f->id, err));
   if (there) rest = row.rest == 1;
-  write_who(f, &who);
+  pawl_write_who(f->by, f->reason, &who);
   TRY(pawl_buf_check(&who, err));
   if (!there) TRY(read_and_put_in(e, f, &who, &rest, err));
   if (rest) TRY(finish_in_turn(e, f, err));
@@ -343,7 +333,7 @@ static pawl_code file_off(pawl_engine *e, const pawl_filed *f, int *done,
   *done = there && row.purged_at && f->keep_attributes && !f->is_listed;
   if (*done) goto out; /* its attributes have stayed already */
   if (there && row.rest == 1) TRY(finish(e, f, err));
-  write_who(f, &who);
+  pawl_write_who(f->by, f->reason, &who);
   TRY(pawl_buf_check(&who, err));
   TRY(take_off(e, f, &who, done, err));
   if (!*done) TRY(fail_left(e, &f->id, err));

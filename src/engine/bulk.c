@@ -14,6 +14,7 @@
 #include "../value/object.h"
 #include "act/act.h"
 #include "ask/ask.h"
+#include "common/answer.h"
 #include "common/engine_struct.h"
 #include "common/time.h"
 #include "engine.h"
@@ -172,15 +173,11 @@ static pawl_code change_few(bulk *b, const pawl_id *ids, int n,
 static void read_words(bulk *b) {
   const pawl_str change = pawl_buf_str(&b->change);
   pawl_str by = {0}, reason = {0};
-  pawl_object o;
 
   if (pawl_json_get(change, "by", &by)) pawl_json_unquote(by, &b->by);
   if (pawl_json_get(change, "reason", &reason))
     pawl_json_unquote(reason, &b->reason);
-  pawl_object_begin(&o, &b->deletion);
-  if (b->by.len) pawl_member_str(&o, "by", pawl_buf_str(&b->by));
-  if (b->reason.len) pawl_member_str(&o, "reason", pawl_buf_str(&b->reason));
-  pawl_object_end(&o);
+  pawl_write_who(pawl_buf_str(&b->by), pawl_buf_str(&b->reason), &b->deletion);
 }
 
 /* One that went with others, or is to go by itself. What is not there any more,

@@ -10,9 +10,9 @@
 #include "../../base/fault.h"
 #include "../../rules/stored.h"
 #include "../../rules/trim.h"
-#include "../../value/object.h"
 #include "../../value/options.h"
 #include "../../value/types.h"
+#include "../common/answer.h"
 #include "../common/find.h"
 #include "../versions/crossing.h"
 #include "../versions/versions.h"
@@ -949,14 +949,10 @@ static pawl_code finish_purge(pawl_engine *e, const change *c,
 static pawl_code purge_at_once(pawl_engine *e, const change *c,
                                const subject *s, int *done, pawl_error *err) {
   pawl_buf reason = {.alloc = &e->alloc}, deletion = {.alloc = &e->alloc};
-  pawl_object o;
   pawl_code rc = PAWL_OK;
 
   TRY(put_reason(c, &reason, err));
-  pawl_object_begin(&o, &deletion);
-  if (c->by.len) pawl_member_str(&o, "by", pawl_buf_str(&c->by));
-  if (reason.len) pawl_member_str(&o, "reason", pawl_buf_str(&reason));
-  pawl_object_end(&o);
+  pawl_write_who(pawl_buf_str(&c->by), pawl_buf_str(&reason), &deletion);
   TRY(pawl_buf_check(&deletion, err));
   const pawl_purge_why why = {
       .by = pawl_buf_str(&c->by),

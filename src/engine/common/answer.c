@@ -164,6 +164,15 @@ void pawl_member_lease(pawl_object *o, const pawl_rows *agenda) {
 
 /* ---- what was deleted, or is away ---- */
 
+void pawl_write_who(pawl_str by, pawl_str reason, pawl_buf *out) {
+  pawl_object o;
+
+  pawl_object_begin(&o, out);
+  if (by.len) pawl_member_str(&o, "by", by);
+  if (reason.len) pawl_member_str(&o, "reason", reason);
+  pawl_object_end(&o);
+}
+
 void pawl_member_away(pawl_object *o, pawl_str away) {
   static const char *const told[] = {"at", "by", "reason"};
   pawl_object inner;

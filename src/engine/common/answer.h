@@ -20,6 +20,9 @@ void pawl_member_columns(pawl_object *o, const pawl_rows *rows, int k,
 /* A list of all rows, an object of such columns each. */
 void pawl_add_rows(pawl_buf *out, const pawl_rows *rows, const char *names);
 
+/* {"by","reason"}, each where it is given: as the letters of changes have them,
+ * and what is stored of who has thrown an instance away. */
+void pawl_write_who(pawl_str by, pawl_str reason, pawl_buf *out);
 /* "lease": who holds an instance, since when and until when, from the rows of
  * agenda_get; null when nobody does. A lease's id tells when it was drawn. */
 void pawl_member_lease(pawl_object *o, const pawl_rows *agenda);
