@@ -17,16 +17,7 @@ local function mixed()
   return flow
 end
 
---- So many that wait, of one workflow; their ids, oldest first.
-local function waiting(engine, n)
-  assert(engine:load(kit.timer "100h"))
-  local items = {}
-  for i = 1, n do items[i] = { input = { n = i } } end
-  local ids = assert(engine:start_many("t.timer", items))
-  assert(engine:run())
-  table.sort(ids)
-  return ids
-end
+local waiting = kit.waiting
 
 local function counts(r)
   return { r.matched, r.done, r.asked, r.refused }

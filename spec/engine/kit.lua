@@ -66,6 +66,17 @@ function kit.timer(after, code)
   return flow
 end
 
+--- So many of that, of one workflow, that wait; their ids, oldest first.
+function kit.waiting(engine, n)
+  assert(engine:load(kit.timer "100h"))
+  local items = {}
+  for i = 1, n do items[i] = { input = { n = i } } end
+  local ids = assert(engine:start_many("t.timer", items))
+  assert(engine:run())
+  table.sort(ids)
+  return ids
+end
+
 --- Calls one of `code`, and lives on when that has ended: until "go".
 function kit.parent(code, input)
   local flow = pawl.workflow { code = "t.parent", start = "c" }

@@ -46,13 +46,7 @@ end
 
 local function waiting(backend, n)
   local engine, clock, url = backend.fresh()
-  assert(engine:load(kit.timer "100h"))
-  local items = {}
-  for i = 1, n do items[i] = { input = { n = i } } end
-  local ids = assert(engine:start_many("t.timer", items))
-  assert(engine:run())
-  table.sort(ids)
-  return engine, ids, url, clock
+  return engine, kit.waiting(engine, n), url, clock
 end
 
 local function counts(r)
