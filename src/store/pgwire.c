@@ -335,15 +335,17 @@ static int64_t changed_rows(PGresult *res) {
   return strtoll(pq.cmdTuples(res), NULL, 10);
 }
 
-pawl_code pawl_pgwire_add_rows(pawl_buf *bytes, pawl_stmt which, PGresult *res,
-                               pawl_results *to, pawl_error *err) {
+pawl_code pawl_pgwire_add_rows(pawl_buf *bytes, pawl_stmt which, int counted,
+                               PGresult *res, pawl_results *to,
+                               pawl_error *err) {
   const pawl_stmt_info *info = &pawl_stmts[which];
+  const int ncols = counted ? 0 : info->ncols;
   int nrows = info->ncols > 0 ? pq.ntuples(res) : 0;
-  MUST(pawl_results_begin(to, which, info->ncols, err));
+  MUST(pawl_results_begin(to, which, ncols, err));
   for (int i = 0; i < nrows; i++) {
     pawl_cell *row = pawl_results_row(to);
     if (!row) return pawl_failure_memory(err);
-    for (int k = 0; k < info->ncols; k++)
+    for (int k = 0; k < ncols; k++)
       if (!decode(bytes, to, res, i, k, info->cols[k].type, &row[k]))
         return pawl_failure_memory(err);
   }

@@ -35,8 +35,9 @@ pawl_code pawl_pgwire_encode_query(pawl_buf *bytes, const pawl_query *q,
 pawl_code pawl_pgwire_check(pawl_stmt which, const PGresult *res,
                             pawl_error *err);
 /* Adds a result of such a statement; `bytes` are used on the way. */
-pawl_code pawl_pgwire_add_rows(pawl_buf *bytes, pawl_stmt which, PGresult *res,
-                               pawl_results *to, pawl_error *err);
+pawl_code pawl_pgwire_add_rows(pawl_buf *bytes, pawl_stmt which, int counted,
+                               PGresult *res, pawl_results *to,
+                               pawl_error *err);
 pawl_code pawl_pgwire_decode_query(PGresult *res, pawl_answer *out,
                                    pawl_error *err);
 

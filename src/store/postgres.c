@@ -49,6 +49,7 @@ typedef enum op_kind {
 typedef struct op {
   op_kind kind;
   pawl_stmt stmt; /* of PREPARE, EXEC, SKIP */
+  int counted;    /* of EXEC: as the arguments' */
 } op;
 
 enum { UNPREPARED, PREPARING, PREPARED };
@@ -150,7 +151,7 @@ static pawl_code next_result(client *c, PGresult **res, pawl_error *err) {
 static int add_op(client *c, op_kind kind, pawl_stmt stmt) {
   unit *u = c->open;
   if (!PAWL_ROOM(c->alloc, u->ops, u->nops, u->ops_cap)) return 0;
-  u->ops[u->nops++] = (op){kind, stmt};
+  u->ops[u->nops++] = (op){.kind = kind, .stmt = stmt};
   return 1;
 }
 
@@ -246,12 +247,12 @@ static void fail_op(client *c, const op *o, const PGresult *res, verdict *v) {
     c->forget_prepared = !c->pooler;
 }
 
-static pawl_code add_rows(client *c, pawl_stmt which, PGresult *res,
+static pawl_code add_rows(client *c, const op *o, PGresult *res,
                           pawl_error *err) {
-  if (!c->checked[which]) MUST(pawl_pgwire_check(which, res, err));
-  c->checked[which] = 1;
-  return pawl_pgwire_add_rows(&c->bytes, which, res, &c->reading->results,
-                              err);
+  if (!c->checked[o->stmt]) MUST(pawl_pgwire_check(o->stmt, res, err));
+  c->checked[o->stmt] = 1;
+  return pawl_pgwire_add_rows(&c->bytes, o->stmt, o->counted, res,
+                              &c->reading->results, err);
 }
 
 /* Takes one good answer; `res` is consumed. */
@@ -261,7 +262,7 @@ static pawl_code take(client *c, const op *o, PGresult *res, pawl_error *err) {
       pq.clear(res);
       return pawl_failure_memory(err);
     }
-    return add_rows(c, o->stmt, res, err);
+    return add_rows(c, o, res, err);
   }
   if (o->kind == OP_QUERY) {
     if (c->query) pq.clear(c->query);
@@ -586,6 +587,7 @@ static pawl_code postgres_send(pawl_conn *conn, const pawl_args *args,
   MUST(queue_begin(c, err));
   if (!c->pooler) MUST(queue_prepare(c, args->stmt, &p, err));
   MUST(queue_exec(c, args->stmt, &p, err));
+  c->open->ops[c->open->nops - 1].counted = args->counted;
   if (c->open->kind == PAWL_UNIT_OPEN) return sync(c, err);
   return PAWL_OK;
 }
@@ -738,7 +740,7 @@ static void postgres_await(pawl_conn *conn, int64_t deadline_mono_us,
 
 /* Several statements in one string: the simple protocol's own. */
 static pawl_code run_script(client *c, const char *sql, pawl_error *err) {
-  op o = {OP_PLAIN, (pawl_stmt)0};
+  op o = {.kind = OP_PLAIN};
   verdict v = {PAWL_OK, 0, err};
   assert(c->open && c->open->kind == PAWL_UNIT_OPEN); /* D2 */
   MUST(queue_begin(c, err));

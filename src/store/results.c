@@ -107,6 +107,11 @@ pawl_code pawl_results_begin(pawl_results *r, pawl_stmt stmt, int ncols,
   return PAWL_OK;
 }
 
+int pawl_results_ncols(const pawl_results *r) {
+  assert(r->n > 0);
+  return r->rows[r->n - 1].ncols;
+}
+
 pawl_cell *pawl_results_row(pawl_results *r) {
   assert(r->n > 0);
   pawl_rows *rows = &r->rows[r->n - 1];

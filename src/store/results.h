@@ -35,6 +35,8 @@ void pawl_results_clear(pawl_results *r);
 /* Begins the result of one statement with `ncols` columns. */
 pawl_code pawl_results_begin(pawl_results *r, pawl_stmt stmt, int ncols,
                              pawl_error *err);
+/* The columns of the one that was begun last. */
+int pawl_results_ncols(const pawl_results *r);
 /* The next row's cells, all null; NULL: no memory. Valid until the next. */
 pawl_cell *pawl_results_row(pawl_results *r);
 /* Copies bytes, with a zero behind them; at is NULL when there is no memory.

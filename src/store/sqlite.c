@@ -272,6 +272,7 @@ static pawl_code read_cell(pawl_conn *c, const pawl_stmt_info *info,
 /* Runs a bound statement to its end; its rows go to the open result. */
 static pawl_code run(pawl_conn *c, const pawl_stmt_info *info, sqlite3_stmt *s,
                      int64_t *changed, pawl_error *err) {
+  const int ncols = pawl_results_ncols(&c->results);
   pawl_code rc = PAWL_OK;
   int step;
   while (rc == PAWL_OK && (step = sqlite3_step(s)) != SQLITE_DONE) {
@@ -280,7 +281,7 @@ static pawl_code run(pawl_conn *c, const pawl_stmt_info *info, sqlite3_stmt *s,
     } else if (info->ncols > 0) {
       pawl_cell *row = pawl_results_row(&c->results);
       if (!row) rc = pawl_failure_memory(err);
-      for (int i = 0; i < info->ncols && rc == PAWL_OK; i++)
+      for (int i = 0; i < ncols && rc == PAWL_OK; i++)
         rc = read_cell(c, info, s, i, &row[i], err);
     }
   }
@@ -332,7 +333,8 @@ static pawl_code sqlite_send(pawl_conn *c, const pawl_args *args,
   int64_t changed = 0;
 
   assert(c->unit >= 0); /* D1 */
-  MUST(pawl_results_begin(&c->results, args->stmt, info->ncols, err));
+  MUST(pawl_results_begin(&c->results, args->stmt,
+                          args->counted ? 0 : info->ncols, err));
   if (c->nsent++ == 0 || c->unit == PAWL_UNIT_OPEN) c->counts->trips++;
   c->counts->statements++;
   pawl_sqturns_clear(&c->on.turns);

@@ -31,7 +31,7 @@ static pawl_cell *grown_cell(pawl_args *a, pawl_column *col) {
 void pawl_args_begin(pawl_args *a, pawl_stmt stmt) {
   const pawl_stmt_info *info = &pawl_stmts[stmt];
   a->stmt = stmt;
-  a->failed = a->has_scalars = 0;
+  a->failed = a->has_scalars = a->counted = 0;
   for (int i = 0; i < info->nargs; i++) a->cols[i].n = 0;
 }
 

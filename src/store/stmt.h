@@ -122,6 +122,8 @@ typedef struct pawl_args {
   pawl_stmt stmt;
   int failed; /* out of memory: send reports it */
   int has_scalars;
+  int counted; /* of the rows that it gives only how many is asked for: their
+                  cells may be left out; for after pawl_args_begin */
   pawl_column cols[PAWL_MAX_ARGS];
 } pawl_args;
 
@@ -153,7 +155,8 @@ typedef struct pawl_rows {
   pawl_stmt stmt;
   int nrows, ncols;
   int64_t changed;        /* rows inserted, updated or deleted */
-  const pawl_cell *cells; /* nrows * ncols, row by row */
+  const pawl_cell *cells; /* nrows * ncols, row by row; ncols may be 0 where
+                             they are counted */
 } pawl_rows;
 
 /* Copies all rows, with what they borrow, to `keep`, instead of what it held,

@@ -82,12 +82,30 @@ kit.describe("an engine with a limit of memory", function(backend)
     end
     assert(engine:list { limit = 1 })
     local before = engine:memory().used
-    local count, err = engine:tally()
-    assert.is_nil(count)
+    local list, err = engine:list { limit = 3000 }
+    assert.is_nil(list)
     assert.equal("nomem", err.code)
     assert(engine:list { limit = 1 })
     assert.is_true(engine:memory().used < before + 50000)
     assert(engine:health())
+  end)
+
+  it("counts without a row of those that it counts", function()
+    if backend.label == "toy" then return end
+    local engine = backend.fresh(private { memory_bytes = 2.5 * MB })
+    assert(engine:load(tmp.file("flow.lua", FLOW)))
+    for _ = 1, 3 do
+      local items = {}
+      for k = 1, 1000 do items[k] = {} end
+      assert(engine:start_many("t.large", items))
+    end
+    assert(engine:list { limit = 1 })
+    local before = engine:memory()
+    assert.equal(3000, engine:tally())
+    assert.equal(3000, engine:tally { status = "created" })
+    assert.equal(0, engine:tally { created_before = "2000-01-01T00:00:00Z" })
+    assert.equal(before.refused, engine:memory().refused)
+    assert.is_true(engine:memory().used < before.used + 50000)
   end)
 
   it("does in many ticks what does not fit into one", function()

@@ -64,10 +64,11 @@ typedef struct pawl_filter {
   pawl_buf business_from, business_to, error_text, message_text, code_text,
       code_from, code_to, by_text, undone, stored;
   pawl_conditions conditions;
-  int brief; /* no more than is counted */
-  int whole; /* not those that were purged but for their attributes */
-  int few;   /* are of its statuses */
-  int none;  /* can there be: nothing need be looked for */
+  int brief;   /* no more than what a walk goes by */
+  int counted; /* nor that: how many there are */
+  int whole;   /* not those that were purged but for their attributes */
+  int few;     /* are of its statuses */
+  int none;    /* can there be: nothing need be looked for */
 } pawl_filter;
 
 /* Then limit, and whatever else is to be so unless it is asked for otherwise. */

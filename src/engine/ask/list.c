@@ -76,6 +76,12 @@
   WANTED(f), .low = &(f)->low, .high = &(f)->high, .brief = (f)->brief, \
              .waits = (f)->waits
 
+static pawl_code ask(pawl_engine *e, const pawl_filter *f, pawl_rows *rows,
+                     pawl_error *err) {
+  e->args.counted = f->counted;
+  return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
+}
+
 static void put_statuses(pawl_engine *e, const pawl_filter *f, int shard) {
   const unsigned stored = pawl_filter_stored(f);
   for (int k = 0; k < PAWL_NSTATUSES; k++)
@@ -105,7 +111,7 @@ static pawl_code send_archived(pawl_engine *e, const pawl_filter *f,
     else
       PAWL_PUT(&e->args, list_archived, .shard = s, .by = pawl_strz(by),
                .whole = f->whole, ASKED(f));
-  return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
+  return ask(e, f, rows, err);
 }
 
 /* Neither what it is found by before, nor the agenda, has fewer. */
@@ -134,7 +140,7 @@ static pawl_code send_told(pawl_engine *e, const pawl_filter *f,
         PAWL_PUT(&e->args, list_told, .shard = s, .by = pawl_strz("undone"),
                  .told = pawl_strz(undone[k]), ASKED(f));
   }
-  return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
+  return ask(e, f, rows, err);
 }
 
 static pawl_code send_list(pawl_engine *e, const pawl_filter *f,
@@ -175,7 +181,7 @@ static pawl_code send_list(pawl_engine *e, const pawl_filter *f,
       PAWL_PUT(&e->args, list_group, .shard = s, ASKED(f));
     else
       put_statuses(e, f, s);
-  return pawl_store_once(e->store, PAWL_UNIT_READ, &e->args, rows, err);
+  return ask(e, f, rows, err);
 }
 
 /* ---- a page ---- */
@@ -543,7 +549,7 @@ pawl_code pawl_engine_tally(pawl_engine *e, pawl_str query, int64_t *count,
   f.limit = PAWL_MAX_LIMIT;
   TRY(pawl_filter_read_page(e, query, &f, err));
   TRY(pawl_filter_check_all(&f, err));
-  f.brief = 1;
+  f.brief = f.counted = 1;
   limit = f.limit++;
   if (f.statuses && !f.none) TRY(send_list(e, &f, &rows, err));
   *more = rows.nrows > limit;
