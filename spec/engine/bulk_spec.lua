@@ -90,6 +90,18 @@ kit.describe("a bulk", function(backend)
     assert.truthy(engine:get(b))
   end)
 
+  it("changes more than an engine holds at once", function()
+    local engine = backend.fresh { batch = 1, concurrency = 1 }
+    assert(engine:load(mixed()))
+    for _ = 1, 70 do assert(engine:start("t.mixed", {})) end
+    while assert(engine:tally { status = "created" }) > 0 do
+      assert(engine:tick(1))
+    end
+    local report = assert(engine:bulk("cancel", { workflow = "t.mixed" }))
+    assert.same({ 70, 70, 0, 0 }, counts(report))
+    assert.equal(70, engine:tally { status = "cancelled" })
+  end)
+
   it("has the options of the method, for each", function()
     local engine = backend.fresh()
     assert(engine:load(mixed()))

@@ -126,8 +126,7 @@ static pawl_code init_slots(pawl_engine *e, pawl_error *err) {
   e->flights = pawl_ration_calloc(&e->ration,
                                   sizeof *e->flights * (size_t)PAWL_PLACES(e));
   e->base.alloc = &e->alloc;
-  /* each is cleared when it is used first: slots.c */
-  e->held = pawl_realloc(&e->alloc, NULL, 0, sizeof *e->held * n);
+  e->held = pawl_ration_calloc(&e->ration, sizeof *e->held * n);
   e->order = pawl_ration_calloc(&e->ration, sizeof *e->order * n);
   pawl_run_init_world(e);
   if (!e->held || !e->order || !e->fds || !e->fd_flights || !e->flights ||
@@ -282,8 +281,7 @@ pawl_code pawl_engine_close(pawl_engine *e) {
   pawl_store *store = e->store;
   e->store = NULL;
   pawl_store_close(store);
-  PAWL_EACH_SLOT (e, h) pawl_held_deinit(e, h);
-  pawl_release(&alloc, e->held, sizeof *e->held * slots);
+  pawl_held_close(e);
   pawl_release(&alloc, e->order, sizeof *e->order * slots);
   pawl_release(&alloc, e->fds, sizeof *e->fds * (slots + 1));
   pawl_release(&alloc, e->fd_flights, sizeof *e->fd_flights * (slots + 1));
@@ -336,6 +334,7 @@ pawl_code pawl_engine_enter(pawl_engine *e, pawl_error *err) {
   pawl_store_call(e->store);
   pawl_store_take_back(e->store);
   pawl_aside_undone(e);
+  pawl_room_enter(e);
   return PAWL_OK;
 }
 

@@ -281,6 +281,9 @@ typedef struct pawl_driver {
   /* Bytes that the connection holds now, as the client's library counts them;
    * NULL: it does not. */
   int64_t (*memory)(pawl_conn *c);
+  /* Where memory is short, between units, none of whose rows is asked for any
+   * more: gives back what they took, and keeps nothing for the next; or NULL. */
+  void (*slim)(pawl_conn *c);
   /* After an idle moment: checkpoints and the like. Bounded; or NULL. */
   void (*tidy)(pawl_conn *c);
 } pawl_driver;

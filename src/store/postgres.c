@@ -604,6 +604,17 @@ static void postgres_forget(pawl_conn *conn) {
   clear_results(c->open);
 }
 
+static void postgres_slim(pawl_conn *conn) {
+  client *c = of(conn);
+  if (c->open || c->nsubmitted) return; /* those have answers to come */
+  for (int i = 0; i < NUNITS; i++) {
+    clear_results(&c->units[i]);
+    pawl_results_deinit(&c->units[i].results);
+  }
+  pawl_answer_deinit(&c->answer);
+  pawl_buf_deinit(&c->bytes);
+}
+
 /* Ends what was sent without a sync, or the open transaction. An implicit
  * transaction, too, is undone by a ROLLBACK (with a warning). */
 static int postgres_rollback(pawl_conn *conn) {
@@ -1008,4 +1019,5 @@ const pawl_driver pawl_driver_postgres = {
     .fd = postgres_fd,
     .backup = postgres_backup,
     .restore = postgres_restore,
+    .slim = postgres_slim,
 };

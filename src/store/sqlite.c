@@ -693,6 +693,15 @@ static int64_t sqlite_memory(pawl_conn *c) {
   return sum;
 }
 
+/* Nothing that is bound to the lists is stepped again before it is bound. */
+static void sqlite_slim(pawl_conn *c) {
+  if (c->unit >= 0) return;
+  pawl_results_deinit(&c->results);
+  pawl_answer_deinit(&c->answer);
+  pawl_buf_deinit(&c->lists);
+  pawl_buf_deinit(&c->kinds);
+}
+
 static void sqlite_tidy(pawl_conn *c) {
   if (c->unit < 0) pawl_sqconn_tidy(&c->on);
 }
@@ -753,5 +762,6 @@ const pawl_driver pawl_driver_sqlite = {
     .settle = sqlite_settle,
     .mark = sqlite_mark,
     .memory = sqlite_memory,
+    .slim = sqlite_slim,
     .tidy = sqlite_tidy,
 };

@@ -893,16 +893,25 @@ pawl_code pawl_store_look_saved(pawl_store *store, pawl_error *err) {
   return save(store, PAWL_SAVE_LOOK, err);
 }
 
-int pawl_store_mark(pawl_store *store, pawl_store_marks *out) {
+/* It has a connection of ours, on which nothing is under way. */
+static int is_at_rest(const pawl_store *store) {
   return !is_foreign(store) && store->phase == IDLE && !store->nheld &&
-         store->conn && store->driver->mark &&
+         store->conn;
+}
+
+int pawl_store_mark(pawl_store *store, pawl_store_marks *out) {
+  return is_at_rest(store) && store->driver->mark &&
          store->driver->mark(store->conn, out);
 }
 
 void pawl_store_tidy(pawl_store *store) {
-  if (!is_foreign(store) && store->phase == IDLE && !store->nheld &&
-      store->conn && store->driver->tidy)
+  if (is_at_rest(store) && store->driver->tidy)
     store->driver->tidy(store->conn);
+}
+
+void pawl_store_slim(pawl_store *store) {
+  if (is_at_rest(store) && store->driver->slim)
+    store->driver->slim(store->conn);
 }
 
 void pawl_store_count(const pawl_store *store, pawl_counts *out) {

@@ -192,6 +192,9 @@ pawl_code pawl_store_restore(pawl_store *store, const char *path,
                              pawl_str image, const volatile int *stop,
                              int64_t *bytes, pawl_error *err);
 void pawl_store_tidy(pawl_store *store);
+/* Gives back what the store keeps for its next unit, where memory is short. No
+ * row is asked for any more; a no-op inside a unit. */
+void pawl_store_slim(pawl_store *store);
 /* Commits of a relaxed store that may not be on disk yet. */
 const pawl_unsaved *pawl_store_unsaved(const pawl_store *store);
 /* 1: units that are begun from now on may be a group (driver.h); 0: none more

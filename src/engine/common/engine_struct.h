@@ -162,7 +162,9 @@ struct pawl_engine {
   pawl_ration ration; /* how much of it this engine has */
   pawl_alloc plain;   /* the ration's, for Lua, what it gives, and answers */
   pawl_alloc alloc;   /* the same, and counts in `refusals` (N7) */
-  int64_t refused;    /* the ration's, when it was tidied up last */
+  int64_t refused;    /* the ration's, when less was held for it last */
+  int64_t roomed;     /* and when room was made for it, */
+  int64_t left;       /* which left so many bytes in use */
   int64_t refusals;   /* requests for memory that were refused */
   pawl_log log;
   pawl_clock clock, passed; /* the time; and for how long handlers wait */
@@ -230,7 +232,7 @@ struct pawl_engine {
   int64_t taken_rows;                 /* by all units so far */
   int piece_rows; /* of the piece under way: a unit has no more; 0: no end */
   /* ---- work: held instances, slots.h ---- */
-  struct pawl_held *held;
+  struct pawl_held **held; /* room for pawl_held_max */
   int nheld_slots; /* made so far: what is never used costs no memory */
   int nheld;
   int ntrims;     /* plans whose instances are to be trimmed, trim.h */

@@ -329,12 +329,28 @@ static int claim_unit(const pawl_engine *e, const claim *c) {
   .workflow = pawl_buf_str(&(e)->offers[i].workflow), \
   .version = (e)->offers[i].version
 
-/* Those of the ids that lie in the shard. */
+/* How many of the ids lie in the shard? */
+static int count_these(const pawl_engine *e, const claim *c) {
+  int n = 0;
+  for (int i = 0; i < c->n; i++) n += pawl_shard_of(e, &c->id[i]) == c->shard;
+  return n;
+}
+
+/* The first of them. */
 static void put_these(pawl_engine *e, const claim *c, int64_t now) {
-  for (int i = 0; i < c->n; i++)
-    if (pawl_shard_of(e, &c->id[i]) == c->shard)
-      PAWL_PUT(&e->args, agenda_claim_these, CLAIM_MEMBERS(e, c, now),
-               .id = &c->id[i]);
+  for (int i = 0, n = 0; i < c->n && n < c->want; i++) {
+    if (pawl_shard_of(e, &c->id[i]) != c->shard) continue;
+    PAWL_PUT(&e->args, agenda_claim_these, CLAIM_MEMBERS(e, c, now),
+             .id = &c->id[i]);
+    n++;
+  }
+}
+
+/* No more is claimed than there is room for: what came beyond it would be
+ * leased, and nobody knew. */
+static pawl_code make_room(pawl_engine *e, claim *c, pawl_error *err) {
+  if (c->id) c->want = count_these(e, c);
+  return pawl_held_make(e, &c->want, err);
 }
 
 /* The statement, for all that we would run; without rows when that is nothing.
@@ -343,6 +359,7 @@ static void put_claim(pawl_engine *e, const claim *c, int64_t now) {
   pawl_args *a = &e->args;
 
   pawl_args_begin(a, c->stmt);
+  if (!c->want) return;
   if (c->stmt == PAWL_STMT_agenda_claim_these)
     put_these(e, c, now);
   else if (c->id)
@@ -368,6 +385,7 @@ static pawl_code send_claim(pawl_engine *e, claim *c, pawl_error *err) {
   const int64_t now = pawl_store_now(e->store);
 
   c->at = -1;
+  MUST(make_room(e, c, err));
   MUST(pawl_id_make(&e->ids, pawl_engine_now(e), &c->lease, err));
   put_claim(e, c, now);
   if (!pawl_args_rows(&e->args)) return PAWL_OK;
@@ -507,10 +525,10 @@ pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err) {
   sent->lease = c.lease;
   sent->at = c.at;
   sent->load_at = c.load_at;
-  sent->want = want;
+  sent->want = c.want;
   sent->looks = e->looks;
   sent->finish = finish;
-  e->claiming += want;
+  e->claiming += c.want;
   pawl_pipeline_sent(e);
 out:
   if (rc != PAWL_OK) pawl_store_rollback(e->store);

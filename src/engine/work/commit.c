@@ -683,7 +683,7 @@ static int take_planned(pawl_engine *e, int shard, int plain,
   int n = 0;
 
   for (int i = 0; i < e->nheld_slots && n < PAWL_MAX_BATCH; i++) {
-    pawl_held *h = &e->held[i];
+    pawl_held *h = e->held[i];
     if (h->state != PAWL_SLOT_PLANNED || h->shard != shard) continue;
     mend(e, h);
     if (h->state != PAWL_SLOT_PLANNED) continue;

@@ -66,7 +66,7 @@ static void copy_leases(pawl_heartbeat *p) {
   p->nleases = 0;
   if (!p->running || pawl_clock_mono() >= p->until_mono_us) return;
   for (int i = 0; i < p->e->nheld_slots; i++) {
-    const pawl_held *h = &p->e->held[i];
+    const pawl_held *h = p->e->held[i];
     if (h->state == PAWL_SLOT_FREE) continue;
     assert(p->nleases < pawl_held_max(p->e));
     p->leases[p->nleases].shard = h->shard;

@@ -447,7 +447,7 @@ static pawl_code ask_undo(pawl_engine *e, int shard, int *at,
   pawl_args_begin(a, PAWL_STMT_history_output);
   for (int i = 0; i < e->nheld_slots; i++) {
     int64_t seq;
-    pawl_held *h = &e->held[i];
+    pawl_held *h = e->held[i];
     if (h->shard != shard || !next_undo(h, &seq)) continue;
     PAWL_PUT(a, history_output, PAWL_SLOT_MEMBERS(h), .seq = seq);
   }
@@ -689,8 +689,8 @@ pawl_code pawl_load_more(pawl_engine *e, pawl_error *err) {
   }
   for (int i = 0; i < e->nheld_slots; i++) {
     int whole;
-    if (!wants_plan(&e->held[i], &whole)) continue;
-    MUST(load_plan(e, &e->held[i], whole, err));
+    if (!wants_plan(e->held[i], &whole)) continue;
+    MUST(load_plan(e, e->held[i], whole, err));
   }
   for (int s = 0; s < e->nshards; s++)
     MUST(load_parts(e, s, wants_second, second_parts, 4, err));

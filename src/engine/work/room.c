@@ -5,8 +5,23 @@
 #include "slots.h"
 
 void pawl_room_make(pawl_engine *e) {
+  pawl_store_slim(e->store);
+  pawl_args_deinit(&e->args);
   pawl_host_tidy(e->host);
   pawl_held_shrink(e);
+}
+
+/* Most of it is used, and more than was left the last time. */
+static int is_tight(const pawl_engine *e) {
+  const int64_t limit = e->ration.limit, used = e->ration.used;
+  return limit && used > limit - limit / 4 && used > e->left + limit / 16;
+}
+
+void pawl_room_enter(pawl_engine *e) {
+  if (e->ration.refused == e->roomed && !is_tight(e)) return;
+  e->roomed = e->ration.refused;
+  pawl_room_make(e);
+  e->left = e->ration.used;
 }
 
 pawl_code pawl_room_begin(pawl_engine *e, pawl_error *err) {
@@ -17,6 +32,6 @@ pawl_code pawl_room_begin(pawl_engine *e, pawl_error *err) {
   e->refused = e->ration.refused;
   e->most = e->most > 1 ? e->most / 2 : 1;
   MUST(pawl_aside_give_back(e, NULL, 0, err));
-  pawl_room_make(e);
+  pawl_held_shrink(e);
   return PAWL_OK;
 }

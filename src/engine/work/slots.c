@@ -22,7 +22,7 @@ void pawl_held_forget(pawl_engine *e, pawl_held *h) {
   h->d.crossing = NULL;
 }
 
-void pawl_held_deinit(pawl_engine *e, pawl_held *h) {
+static void deinit_held(pawl_engine *e, pawl_held *h) {
   pawl_buf_deinit(&h->tenant);
   pawl_buf_deinit(&h->correlation);
   pawl_held_forget(e, h);
@@ -35,15 +35,40 @@ int pawl_held_max(const pawl_engine *e) {
   return 2 * e->config.batch + PAWL_PLACES(e) + PAWL_CROWD(e);
 }
 
+/* Each has a place of its own in memory: what points to it stays true when
+ * others are made. */
+static int make_held(pawl_engine *e) {
+  if (e->nheld_slots == pawl_held_max(e)) return 0;
+  pawl_held *h = pawl_realloc(&e->alloc, NULL, 0, sizeof *h);
+  if (!h) return 0;
+  init_held(e, h);
+  e->held[e->nheld_slots++] = h;
+  return 1;
+}
+
+static void drop_last(pawl_engine *e) {
+  pawl_held *h = e->held[--e->nheld_slots];
+  deinit_held(e, h);
+  pawl_release(&e->plain, h, sizeof *h);
+}
+
+pawl_code pawl_held_make(pawl_engine *e, int *n, pawl_error *err) {
+  int nfree = -e->claiming; /* those are on their way */
+  PAWL_EACH_SLOT (e, h) nfree += h->state == PAWL_SLOT_FREE;
+  while (nfree < *n && make_held(e)) nfree++;
+  if (nfree < 1 && e->nheld_slots < pawl_held_max(e))
+    return pawl_fail_memory(err);
+  if (nfree < *n) *n = nfree > 0 ? nfree : 0;
+  return PAWL_OK;
+}
+
 /* The first that is free: those in use stay together at the front, so that
  * what goes over all of them is soon through, and buffers that have grown are
  * used again. */
 pawl_held *pawl_held_get(pawl_engine *e) {
   PAWL_EACH_SLOT (e, h)
     if (h->state == PAWL_SLOT_FREE) return h;
-  if (e->nheld_slots == pawl_held_max(e)) return NULL;
-  init_held(e, &e->held[e->nheld_slots]);
-  return &e->held[e->nheld_slots++];
+  return NULL;
 }
 
 static void take_out(pawl_engine *e, pawl_held *h) {
@@ -92,11 +117,19 @@ void pawl_held_lose_lease(pawl_engine *e, pawl_held *h, const char *then) {
 }
 
 void pawl_held_shrink(pawl_engine *e) {
+  while (e->nheld_slots && !e->claiming &&
+         e->held[e->nheld_slots - 1]->state == PAWL_SLOT_FREE)
+    drop_last(e);
   PAWL_EACH_SLOT (e, h) {
     if (h->state != PAWL_SLOT_FREE) continue;
-    pawl_held_deinit(e, h);
+    deinit_held(e, h);
     init_held(e, h);
   }
+}
+
+void pawl_held_close(pawl_engine *e) {
+  while (e->nheld_slots) drop_last(e);
+  pawl_release(&e->plain, e->held, sizeof *e->held * (size_t)pawl_held_max(e));
 }
 
 /* Answers have their rows mostly in the order in which the slots were asked
@@ -104,8 +137,8 @@ void pawl_held_shrink(pawl_engine *e) {
 pawl_held *pawl_held_find(pawl_engine *e, const pawl_id *id,
                           const pawl_id *lease) {
   for (int i = 0, at = e->last_found; i < e->nheld_slots; i++, at++) {
-    if (at == e->nheld_slots) at = 0;
-    pawl_held *h = &e->held[at];
+    if (at >= e->nheld_slots) at = 0;
+    pawl_held *h = e->held[at];
     if (h->state == PAWL_SLOT_FREE || !pawl_id_eq(&h->d.id, id) ||
         (lease && !pawl_id_eq(&h->lease, lease)))
       continue;

@@ -139,8 +139,9 @@ static inline int pawl_alone_lets_in(const pawl_engine *e) {
 }
 
 /* All slots that were made, free ones too. */
-#define PAWL_EACH_SLOT(e, h) \
-  for (pawl_held *h = (e)->held; h < (e)->held + (e)->nheld_slots; h++)
+#define PAWL_EACH_SLOT(e, h)               \
+  for (pawl_held **h##_at = (e)->held, *h; \
+       h##_at < (e)->held + (e)->nheld_slots && (h = *h##_at); h##_at++)
 /* All handlers that wait; `f` may be freed meanwhile. */
 #define PAWL_EACH_FLIGHT(e, f)                                               \
   for (pawl_flight *f = (e)->flights; f < (e)->flights + (e)->nflight_slots; \
@@ -168,14 +169,17 @@ static inline void pawl_held_look(pawl_held *h, pawl_look look) {
   if (look > h->look) h->look = look;
 }
 
-/* A free slot, made when there is none yet; NULL: all pawl_held_max of them
- * are taken. */
+/* `*n` are about to be claimed: makes slots for them, and says in `*n` for how
+ * many there is one; 0: all pawl_held_max are taken. NOMEM when it is short
+ * for the first. */
+pawl_code pawl_held_make(pawl_engine *e, int *n, pawl_error *err);
+/* A free slot; NULL: more came than pawl_held_make was told of. */
 pawl_held *pawl_held_get(pawl_engine *e);
 int pawl_held_max(const pawl_engine *e);
 /* Frees what was loaded for a transfer to another version. */
 void pawl_held_forget(pawl_engine *e, pawl_held *h);
-void pawl_held_deinit(pawl_engine *e, pawl_held *h); /* its buffers */
-/* Gives back what free slots have kept. */
+void pawl_held_close(pawl_engine *e); /* all of them */
+/* Gives back what free slots have kept, and those at the end themselves. */
 void pawl_held_shrink(pawl_engine *e);
 /* It was claimed, or has its turn: those in use are in that order, from
  * e->first_turn on. */

@@ -71,12 +71,12 @@ pawl_code pawl_stray_claimed(pawl_engine *e, int shard, const pawl_id *lease,
   int n = 0, gone;
 
   for (int i = 0; i < e->nheld_slots && n < PAWL_MAX_BATCH; i++)
-    if (is_stray(&e->held[i], lease)) ids[n++] = e->held[i].d.id;
+    if (is_stray(e->held[i], lease)) ids[n++] = e->held[i]->d.id;
   if (!n) return PAWL_OK;
   MUST(pawl_stray_remove(e, shard, ids, lease, n, &gone, err));
   /* one that was not taken off has got its instance, or another holder, in
    * between: a slot that was never loaded is given back */
   for (int i = 0; i < e->nheld_slots && gone == n; i++)
-    if (is_stray(&e->held[i], lease)) pawl_held_free(e, &e->held[i]);
+    if (is_stray(e->held[i], lease)) pawl_held_free(e, e->held[i]);
   return PAWL_OK;
 }
