@@ -96,6 +96,20 @@ for _, backend in ipairs(backends) do
         "claim", id, "--by", "bob")
     end)
 
+    it("has nothing of another tenant's task", function()
+      local here, env = folder { task = TASK }
+      here:json("start", "t.task", "--tenant", "a", env)
+      assert.equal(0, here:pawl("worker", "--until-idle", env).code)
+      local id = here:json("task", "list", env)[1].id
+      for _, word in ipairs { id, id:upper(), (id:gsub("-", "")),
+        (id:gsub("%x%x%x%x$", "beef")) } do
+        local ran = here:pawl("task", "show", word, "--tenant", "b", env)
+        assert.equal(3, ran.code)
+        assert.matches("^pawl: notfound: there is no task [%x-]+\n hint: ",
+          ran.err)
+      end
+    end)
+
     it("leaves members of lines, and fields of nodes, as they are", function()
       local here, env = folder { timer = flows.timer }
       here:json("start", "t.timer", "--key", "k", env)

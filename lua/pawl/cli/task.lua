@@ -35,6 +35,7 @@ end
 
 ---- ids ---------------------------------------------------------------------
 
+local WHOLE <const> = 32 -- digits of an id
 local LEAST <const> = 8 -- digits of an end, which are random: as lists show
 local PAGE <const>, MOST <const> = 1000, 10000 -- tasks that are looked at
 
@@ -57,6 +58,7 @@ end
 local function find(engine, text)
   local id, err = engine.tasks:find(text)
   if id then return id end
+  if #text:gsub("%-", "") >= WHOLE then error(err, 0) end -- no end of one
   local ending = text:lower()
   if err.code == "notfound" and #ending < LEAST then
     err.hint = ("of an end of an id give %d characters at least"):format(LEAST)
