@@ -314,7 +314,7 @@ return flow
     local ran = here:pawl("resume", "--status", "suspended", "--request", "x",
       "--yes")
     assert.equal(2, ran.code)
-    assert.matches("`request` of[^\n]*UUID", ran.err)
+    assert.matches("`--request` of[^\n]*UUID", ran.err)
   end)
 
   it("asks for ids or filters, and for --yes where nobody can be asked",

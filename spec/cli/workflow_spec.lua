@@ -129,6 +129,20 @@ return flow:finish "z"
       assert.equal(2, here:pawl("workflow", "off", env).code)
     end)
 
+    it("says what is missing for a transfer", function()
+      local here, env = folder()
+      for _, case in ipairs { { "transfer needs CODE\n" },
+        { "transfer needs --from VERSION\n", "t.hello" },
+        { "transfer needs --from VERSION\n", "t.hello", "--to", "2" },
+        { "transfer needs --to VERSION\n", "t.hello", "--from", "1" } } do
+        local said = table.remove(case, 1)
+        case[#case + 1] = env
+        local ran = here:pawl("workflow", "transfer", table.unpack(case))
+        assert.equal(2, ran.code)
+        assert.matches("pawl: usage: " .. said, ran.err, 1, true)
+      end
+    end)
+
     it("says what it does not have", function()
       local here, env = folder()
       local ran = here:pawl("workflow", "show", "t.hallo", env)

@@ -239,4 +239,19 @@ kit.describe("tables that a script may touch", function(backend)
       assert.matches("trust[,:]", err.message)
     end
   end)
+
+  it("are called so where a name is none", function()
+    local engine = backend.fresh()
+    for list, said in pairs {
+      [{ db = "a b" }] = "`may.db.write` has what is no table",
+      [{ db = { read = "a b" } }] = "`may.db.read` has what is no table",
+      [{ start = "a b" }] = "`may.start` has what is no code",
+      [{ signal = "a b" }] = "`may.signal` has what is no event",
+      [{ host = "a b" }] = "`may.host` has what is no function" } do
+      local _, err = engine:load(tmp.file("flow.lua", FILE:format(1)),
+        { trust = { level = "limited", may = list } })
+      assert.matches(said, err.message, 1, true)
+      assert.matches(list.db and '"mod_*"' or '"mod.*"', err.hint, 1, true)
+    end
+  end)
 end)

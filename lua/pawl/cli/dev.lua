@@ -52,7 +52,7 @@ local function say_error(worker, file, err, more)
   working.note(worker, "error", ("%s: %s%s%s"):format(err.code, where,
     term.clean(err.message), more), { code = err.code, file = file.path,
     where = err.where, hint = err.hint })
-  working.hint(worker, err.hint)
+  working.hint(worker, err)
 end
 
 local function complain(worker, file, err)

@@ -17,12 +17,13 @@ local function version_of(library)
   return library.version or "is not there"
 end
 
-local function tell_store(found)
+local function tell_store(opts, found)
   local version = found.version and " " .. found.version or ""
   term.print(("%s%s: %s"):format(found.kind, version, found.name))
   if found.error then
     term.print("  it cannot be looked at: ", found.error.message)
-    if found.error.hint then term.print("  ", found.error.hint) end
+    local hint = store.hint_of(opts, found.error)
+    if hint then term.print("  ", hint) end
     return
   end
   local names = keys(found.settings)
@@ -51,13 +52,13 @@ local function tell_findings(report, heading)
   end
 end
 
-local function tell(report)
+local function tell(opts, report)
   local parts = { "pawl " .. report.pawl }
   for _, library in ipairs(report.libraries) do
     parts[#parts + 1] = library.name .. " " .. version_of(library)
   end
   term.print(table.concat(parts, ", "))
-  if report.store then tell_store(report.store) end
+  if report.store then tell_store(opts, report.store) end
   for _, heading in ipairs(headings) do tell_findings(report, heading) end
   term.print()
   if report.sound then
@@ -75,7 +76,7 @@ local function run(opts)
   if opts.json then
     term.print(format.json(report))
   else
-    tell(report)
+    tell(opts, report)
   end
   return report.sound and 0 or ailing
 end

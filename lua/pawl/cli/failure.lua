@@ -22,14 +22,15 @@ end
 ---@param opts table  what the command line said
 ---@return integer exit code
 function failure.report(opts, err)
-  if err.where and not tostring(err.message):find(err.where, 1, true) then
-    err.message = err.where .. ": " .. err.message
+  local message = tostring(err.message)
+  if err.where and not message:find(err.where, 1, true) then
+    message = (store.flag_of(opts, err, err.where) or err.where) .. ": "
+      .. message
   end
   term.warn(("pawl: %s: %s"):format(err.code,
-    term.clean(tostring(err.message))))
-  if err.hint then
-    store.hint(opts, err.hint)
-  end
+    term.clean(store.in_flags(opts, err, message))))
+  local hint = store.hint_of(opts, err)
+  if hint then term.warn(" hint: " .. hint) end
   return failure.exit(err)
 end
 

@@ -65,7 +65,8 @@ local function print_refusals(opts, report)
     term.print(("refused %d%s: %s, such as %s: %s"):format(r.count,
       r.others and " for other reasons" or "", r.code, r.id,
       term.clean(r.message)))
-    if r.hint then term.print(" hint: ", store.point(opts, r.hint)) end
+    local hint = store.hint_of(opts, r)
+    if hint then term.print(" hint: ", hint) end
   end
 end
 

@@ -347,6 +347,15 @@ local function check_once(given, option)
   given[key_of(option)] = option.long
 end
 
+--- What the engine calls an option, and how it is written here.
+local function flags_of(list)
+  local flags = {}
+  for _, option in ipairs(list) do
+    flags[key_of(option)] = "--" .. option.long
+  end
+  return flags
+end
+
 local function usage_line(command)
   return ("pawl %s %s[options]"):format(command.name,
     command.args and command.args .. " " or "")
@@ -364,7 +373,8 @@ function options.parse(command, argv)
   local list = table.move(options.common, 1, #options.common,
     #command.options + 1, table.move(command.options, 1, #command.options,
       1, {}))
-  local by, opts, args, given = index(list), {}, {}, {}
+  local by, args, given = index(list), {}, {}
+  local opts = { flag_of = flags_of(list) }
   local i = 1
   while i <= #argv do
     local word = argv[i]

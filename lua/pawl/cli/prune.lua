@@ -70,7 +70,7 @@ end
 
 --- A worker's piece is short: who meets one asks again, and says so when that
 --- lasts.
-local function persist(engine, given, how)
+local function persist(opts, engine, given, how)
   local began, told = core.mono(), false
   while true do
     local report, err = engine:prune(given, how)
@@ -81,7 +81,7 @@ local function persist(engine, given, how)
     if waited >= 1 and not told then
       told = true
       term.warn(("waiting, %d s at most: %s"):format(patience, err.message))
-      term.warn(" hint: ", err.hint)
+      term.warn(" hint: ", store.hint_of(opts, err))
     end
     sys.sleep(0.1)
   end
@@ -93,7 +93,7 @@ local function run(opts)
   given.limit, given.dry_run, given.share = opts.limit, opts.dry_run, opts.share
   given.by = act.user(opts)
   return store.guarded(store.look(opts), function(engine)
-    local report = persist(engine, given)
+    local report = persist(opts, engine, given)
     if opts.json then
       term.print(format.json(report))
     else

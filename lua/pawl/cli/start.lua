@@ -180,6 +180,7 @@ end
 
 local function run_many(opts, code, shared)
   local items, lines = read_items(opts.many)
+  opts.flag_of = nil -- what is wrong with a line is wrong with its members
   local engine <close> = store.leave(opts)
   local types = declared(engine, code, opts.version)
   for i, item in ipairs(items) do

@@ -91,6 +91,9 @@ function store.flags(opts)
   return text
 end
 
+-- What is wrong with a file names fields of nodes, which are no options.
+local names_fields = { definition = true, script = true, value = true }
+
 local storeless = { help = true, check = true, version = true }
 
 --- Commands in a text for people, written `pawl list`, with what they need to
@@ -100,6 +103,30 @@ function store.point(opts, text)
     if storeless[name] or rest:find(" --store ", 1, true) then return nil end
     return ("`pawl %s%s%s`"):format(name, rest, store.flags(opts))
   end))
+end
+
+--- How an option that an error of the engine's names is written here, if it is.
+---@return string?
+function store.flag_of(opts, err, name)
+  return not names_fields[err.code] and opts.flag_of and opts.flag_of[name]
+    or nil
+end
+
+--- What the engine says in a library's words, for who has a command line: an
+--- option that it names, as `replace`, is a flag here, `--replace`.
+---@param err pawl.Error
+---@param text string  of it
+function store.in_flags(opts, err, text)
+  return (text:gsub("`([%l_]+)`", function(name)
+    local flag = store.flag_of(opts, err, name)
+    return flag and "`" .. flag .. "`"
+  end))
+end
+
+--- The hint of an error, if it has one, where people read it.
+---@return string?
+function store.hint_of(opts, err)
+  return err.hint and store.point(opts, store.in_flags(opts, err, err.hint))
 end
 
 --- A hint below what was said on standard error.

@@ -35,6 +35,7 @@ end
 
 ---- ids ---------------------------------------------------------------------
 
+local WHOLE <const> = 32 -- digits of an id
 local LEAST <const> = 8 -- digits of an end, which are random: as lists show
 local PAGE <const>, MOST <const> = 1000, 10000 -- tasks that are looked at
 
@@ -57,6 +58,7 @@ end
 local function find(engine, text)
   local id, err = engine.tasks:find(text)
   if id then return id end
+  if #text:gsub("%-", "") >= WHOLE then error(err, 0) end -- no end of one
   local ending = text:lower()
   if err.code == "notfound" and #ending < LEAST then
     err.hint = ("of an end of an id give %d characters at least"):format(LEAST)
@@ -148,7 +150,7 @@ local function list(opts)
   local workflow, version = filters.of_workflow(opts)
   local engine <close> = store.look(opts)
   local query = {
-    user = opts.user, roles = words(opts.role), groups = words(opts.group),
+    user = opts.user, roles = words(opts.roles), groups = words(opts.groups),
     status = status_list(opts), form = opts.form, limit = opts.limit,
     overdue = opts.overdue, due_before = opts.due_before,
     priority = opts.priority,
@@ -271,8 +273,8 @@ local function action_of(opts)
   local action = {
     by = act.user(opts), reason = opts.reason, to = opts.to,
     take = opts.take, error = opts.error, priority = opts.priority,
-    users = words(opts.candidate), roles = words(opts.role),
-    groups = words(opts.group), override = opts.override,
+    users = words(opts.users), roles = words(opts.roles),
+    groups = words(opts.groups), override = opts.override,
     title = opts.title, description = opts.description, form = opts.form,
     due = opts.due, metadata = opts.metadata, unset = words(opts.unset),
   }
@@ -298,20 +300,20 @@ end
 
 -- Which options each one takes; the store's and --json go with all.
 local actions = {
-  list = { "user", "role", "group", "status", "all", "overdue", "due_before",
+  list = { "user", "roles", "groups", "status", "all", "overdue", "due_before",
     "form", "priority", "instance", "limit", "before", "after", "workflow",
     "version", "node", "assignee", "business_key", "key", "due_after",
     "created_before", "created_after", "count", "watch" },
   show = {},
-  claim = { "by", "role", "group", "override", "reason" },
+  claim = { "by", "roles", "groups", "override", "reason" },
   unclaim = { "by", "reason" },
-  complete = { "by", "role", "group", "output", "take", "override",
+  complete = { "by", "roles", "groups", "output", "take", "override",
     "reason" },
-  fail = { "by", "role", "group", "error", "code", "override", "reason" },
+  fail = { "by", "roles", "groups", "error", "code", "override", "reason" },
   retry = { "by", "reason" },
-  reassign = { "by", "to", "candidate", "role", "group", "reason" },
+  reassign = { "by", "to", "users", "roles", "groups", "reason" },
   delegate = { "by", "to", "reason" },
-  escalate = { "by", "candidate", "role", "group", "priority", "reason" },
+  escalate = { "by", "users", "roles", "groups", "priority", "reason" },
   edit = { "by", "title", "description", "form", "input", "priority", "due",
     "metadata", "unset", "reason" },
 }
@@ -375,11 +377,12 @@ command = {
     { long = "by", arg = "WHO",
       help = "who does it; default: the user's name" },
     { long = "user", short = "u", arg = "NAME", help = "list: whose" },
-    { long = "role", arg = "NAME", many = true,
+    { long = "role", arg = "NAME", many = true, key = "roles",
       help = "that the user has; of a list, reassign and escalate: whom it "
         .. "is for. Several with commas, or given again" },
-    { long = "group", arg = "NAME", many = true, help = "the same" },
-    { long = "candidate", arg = "NAME", many = true,
+    { long = "group", arg = "NAME", many = true, key = "groups",
+      help = "the same" },
+    { long = "candidate", arg = "NAME", many = true, key = "users",
       help = "reassign, escalate: a user whom it is for" },
     { long = "output", arg = "JSON", type = "json",
       help = "complete: what came of it; - reads it, @FILE too" },

@@ -341,15 +341,17 @@ local function tell_transfer(opts, report)
 end
 
 local function transfer(opts, code)
+  if not code then options.usage("transfer needs CODE") end
   local versions = {}
   for _, name in ipairs { "from", "to" } do
+    if not opts[name] then
+      options.usage("transfer needs --%s VERSION", nil, name)
+    end
     versions[name] = version_of(opts[name])
     if not versions[name] then
-      options.usage("--%s takes a version, got '%s'", nil, name,
-        opts[name] or "")
+      options.usage("--%s takes a version, got '%s'", nil, name, opts[name])
     end
   end
-  if not code then options.usage("transfer needs CODE") end
   local map = map_of(opts.map)
   local engine <close> = store.look(opts)
   if not opts.plan and not opts.json then

@@ -126,9 +126,10 @@ end
 local note = working.note
 
 --- What to do about an error that was noted.
-function working.hint(worker, text)
-  if not text or worker.json then return end
-  tell(worker, " hint: " .. store.point(worker.opts, text), {}, nil, true)
+function working.hint(worker, err)
+  local hint = store.hint_of(worker.opts, err)
+  if not hint or worker.json then return end
+  tell(worker, " hint: " .. hint, {}, nil, true)
 end
 
 ---- trouble -----------------------------------------------------------------
@@ -197,7 +198,7 @@ local function refuse(worker, engine, path, err)
     who_runs(worker, stored)), { code = err.code, file = path,
     hint = err.hint, workflow = graph.code,
     version = stored and stored.version or version or nil })
-  working.hint(worker, err.hint)
+  working.hint(worker, err)
 end
 
 local function load_one(worker, engine, path)

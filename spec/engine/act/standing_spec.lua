@@ -87,7 +87,7 @@ kit.describe("waking", function(backend)
 
   it("ends by name alone what waits for children", function()
     local id = begun(engine, "t.calls")
-    assert.matches("name the node", wakes("t.calls", 1, 0).hint)
+    assert.matches("name the `node`", wakes("t.calls", 1, 0).hint)
     wakes("t.calls", 1, 1, { node = "c" })
     assert(engine:run())
     assert.completed(engine, id)

@@ -731,9 +731,10 @@ static pawl_code check_wake(pawl_engine *e, const change *c, const subject *s,
   if (has == PAWL_TIMED) return PAWL_OK;
   pawl_fail(err, PAWL_CONFLICT, "instance %s waits for no time%s",
             pawl_id_text_of(&s->id).at, c->nodes.at ? " there" : "");
-  pawl_error_hint(err, has == PAWL_TIMELESS
-                           ? "`explain` says what it waits for"
-                           : "name the node, to end what waits for children");
+  pawl_error_hint(err,
+                  has == PAWL_TIMELESS
+                      ? "`pawl explain` says what it waits for"
+                      : "name the `node`, to end what waits for children");
   return PAWL_CONFLICT;
 }
 

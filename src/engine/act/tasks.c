@@ -254,8 +254,9 @@ static pawl_code check_edit(const change *c, pawl_error *err) {
   }
   if (any) return PAWL_OK;
   return pawl_fail_hint(err, PAWL_INVALID,
-                        "title, description, form, input, priority, due, "
-                        "metadata, or `unset` with names of these",
+                        "`title`, `description`, `form`, `input`, "
+                        "`priority`, `due`, `metadata`, or `unset` with "
+                        "names of these",
                         "edit: nothing is given to be changed");
 }
 
@@ -270,7 +271,8 @@ static pawl_code check_change(const pawl_engine *e, const change *c,
   }
   if (c->kind == CHANGE_REASSIGN && !c->to.len && !c->who.n)
     return pawl_fail(err, PAWL_INVALID,
-                     "reassign: `to`, or users, roles or groups are missing");
+                     "reassign: `to`, or `users`, `roles` or `groups` are "
+                     "missing");
   if (c->kind == CHANGE_EDIT) MUST(check_edit(c, err));
   MUST(pawl_check_bytes(e, "output has", c->output.len, err));
   MUST(pawl_check_bytes(e, "input has", c->input.len, err));
@@ -407,14 +409,14 @@ static pawl_code is_taken(const task *t, pawl_error *err) {
   return pawl_fail_hint(
       err, PAWL_TAKEN,
       "the one who has it can give it back (unclaim) or hand "
-      "it on (delegate); `reassign` takes it away",
+      "it on (delegate); `pawl task reassign` takes it away",
       "task %s is taken: %.*s has it", t->text, WORDS(t->row.claimed_by));
 }
 
 static pawl_code is_assigned(const task *t, pawl_error *err) {
   return pawl_fail_hint(
       err, PAWL_TAKEN,
-      "`reassign` gives it to another, or to all whom it is for; "
+      "`pawl task reassign` gives it to another, or to all whom it is for; "
       "an override acts in spite of it, on the record",
       "task %s is assigned to %.*s", t->text, WORDS(t->row.assignee));
 }
@@ -699,7 +701,7 @@ static pawl_code delegate(task *t, const change *c, int64_t now,
   if (t->row.claimed_by.len && !is(t->row.claimed_by, &c->by))
     return is_taken(t, err);
   if (!t->row.claimed_by.len && !is(t->row.assignee, &c->by)) {
-    return pawl_fail_hint(err, PAWL_TAKEN, "claim it first; or `reassign` it",
+    return pawl_fail_hint(err, PAWL_TAKEN, "claim it first; or reassign it",
                           "task %s is not %.*s's to delegate", t->text,
                           WORDS(c->by));
   }
@@ -715,7 +717,7 @@ static pawl_code escalate(task *t, const change *c, int64_t now,
   if (!is_open(t)) return is_over(t, err);
   if (!c->who.n && !c->priority.len) {
     return pawl_fail_hint(
-        err, PAWL_INVALID, "priority, users, roles or groups",
+        err, PAWL_INVALID, "`priority`, `users`, `roles` or `groups`",
         "escalate: neither a priority nor anybody to add is given");
   }
   t->escalated_us = now;

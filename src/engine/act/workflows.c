@@ -104,7 +104,7 @@ static pawl_code check_known(pawl_engine *e, const request *r,
   if (rows.nrows) return PAWL_OK;
   return pawl_fail_hint(
       err, PAWL_NOTFOUND,
-      "`pawl workflow list` lists them; give a prefix for codes "
+      "`pawl workflow list` lists them; give a `prefix` for codes "
       "that nobody has loaded yet",
       "there is no workflow \"%s\"", r->code.at);
 }

@@ -366,13 +366,14 @@ static pawl_code read_due(pawl_engine *e, const pawl_filter *f, pawl_sorted *s,
 }
 
 static pawl_code too_many(const pawl_filter *f, pawl_error *err) {
-  pawl_fail_hint(err, PAWL_INVALID,
-                 "narrow it: a workflow, a status, a node, created_after...; "
-                 "\"newest\" and \"oldest\" sort any number, \"due\" what no "
-                 "word of its own finds",
-                 "`sort` by \"%s\" reads all that the query finds, %d at "
-                 "most, and there are more",
-                 pawl_filter_sort_name(f), MOST);
+  pawl_fail_hint(
+      err, PAWL_INVALID,
+      "narrow it: a workflow, a status, a node, `created_after`...; "
+      "\"newest\" and \"oldest\" sort any number, \"due\" what no "
+      "word of its own finds",
+      "`sort` by \"%s\" reads all that the query finds, %d at "
+      "most, and there are more",
+      pawl_filter_sort_name(f), MOST);
   pawl_error_where(err, "sort");
   return PAWL_INVALID;
 }

@@ -177,7 +177,7 @@ static pawl_code read_get(pawl_str text, get_query *q, pawl_error *err) {
 static pawl_code no_revision(const char *code, const get_query *q,
                              pawl_error *err) {
   return pawl_fail_hint(
-      err, PAWL_NOTFOUND, "`revisions` of the version has those there are",
+      err, PAWL_NOTFOUND, "`pawl workflow show` has the revisions there are",
       "workflow \"%s\" version %" PRId64 " has no revision %" PRId64, code,
       q->version, q->revision);
 }

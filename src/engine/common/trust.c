@@ -122,17 +122,29 @@ static int is_pattern(pawl_str s) {
   return 1;
 }
 
+/* What a list names, and how. */
+typedef struct naming {
+  const char *noun, *hint;
+} naming;
+
+#define DOTTED "\"mod.quest\" or, for all that begin so, \"mod.*\""
+static const naming of_codes = {"code", DOTTED}, of_start = {"code", DOTTED},
+                    of_signal = {"event", DOTTED},
+                    of_host = {"function", DOTTED},
+                    of_tables = {
+                        "table",
+                        "\"mod_score\" or, for all that begin so, \"mod_*\""};
+
 /* One text as JSON behind those that are in the list, "a,b.*". */
-static pawl_code add_pattern(pawl_str json, const char *what, pawl_buf *list,
-                             pawl_error *err) {
+static pawl_code add_pattern(pawl_str json, const char *what, const naming *of,
+                             pawl_buf *list, pawl_error *err) {
   pawl_buf text = {.alloc = list->alloc};
   pawl_code rc = PAWL_OK;
   pawl_json_unquote(json, &text);
   TRY(pawl_buf_check(&text, err));
   if (!is_pattern(pawl_buf_str(&text))) {
-    rc = pawl_fail_hint(err, PAWL_INVALID,
-                        "\"mod.quest\" or, for all that begin so, \"mod.*\"",
-                        "trust: `%s` has what is no code", what);
+    rc = pawl_fail_hint(err, PAWL_INVALID, of->hint,
+                        "trust: `%s` has what is no %s", what, of->noun);
     pawl_error_where(err, "trust.%s", what);
     goto out;
   }
@@ -144,12 +156,13 @@ out:
   return rc;
 }
 
-static pawl_code read_patterns(pawl_str json, const char *what, pawl_buf *list,
+static pawl_code read_patterns(pawl_str json, const char *what,
+                               const naming *of, pawl_buf *list,
                                pawl_error *err) {
   if (!json.len) return PAWL_OK;
-  if (json.at[0] == '"') return add_pattern(json, what, list, err);
+  if (json.at[0] == '"') return add_pattern(json, what, of, list, err);
   for (pawl_json_iter it = {0}; pawl_json_walk(json, &it);)
-    MUST(add_pattern(it.value, what, list, err));
+    MUST(add_pattern(it.value, what, of, list, err));
   return PAWL_OK;
 }
 
@@ -179,8 +192,8 @@ static pawl_code read_db(pawl_str json, pawl_trust *t, int *db,
     pawl_buf_addf(&named, "{\"write\":%.*s}", (int)json.len, json.at);
   TRY(pawl_buf_check(&named, err));
   TRY(pawl_options_read(&db_options, pawl_buf_str(&named), &g, err));
-  TRY(read_patterns(g.read, "may.db.read", &t->db_read, err));
-  TRY(read_patterns(g.write, "may.db.write", &t->db_write, err));
+  TRY(read_patterns(g.read, "may.db.read", &of_tables, &t->db_read, err));
+  TRY(read_patterns(g.write, "may.db.write", &of_tables, &t->db_write, err));
 out:
   pawl_buf_deinit(&named);
   return rc;
@@ -283,11 +296,12 @@ static pawl_code take(pawl_trust *t, const given_trust *g, pawl_error *err) {
   MUST(read_quotas(g->per_minute, &quotas, err));
   MUST(read_bounds(g->per_instance, &bounds, err));
   if (g->may.len) MUST(pawl_options_read(&may_options, g->may, &may, err));
-  MUST(read_patterns(g->codes, "codes", &t->codes, err));
-  MUST(read_patterns(g->takes, "takes", &t->takes, err));
+  MUST(read_patterns(g->codes, "codes", &of_codes, &t->codes, err));
+  MUST(read_patterns(g->takes, "takes", &of_codes, &t->takes, err));
   if (may.db.at) MUST(read_db(may.db, t, &db, err));
-#define READ_LIST(name) \
-  MUST(read_patterns(may.name, "may." #name, &t->granted.name, err));
+#define READ_LIST(name)                                                    \
+  MUST(read_patterns(may.name, "may." #name, &of_##name, &t->granted.name, \
+                     err));
   PAWL_GRANTS(READ_LIST)
   t->level = (pawl_trust_level)g->level;
   t->limits = (pawl_limits){.instructions = g->instructions,

@@ -75,7 +75,7 @@ static pawl_code send_lock(pawl_engine *e, const pawl_def *def, known *k,
 static pawl_code check_fix(const pawl_def *def, const known *k,
                            pawl_error *err) {
   if (k->exists) return pawl_hotfix_check(def, k->graph, err);
-  pawl_fail_hint(err, PAWL_NOTFOUND, "load it without `hotfix`",
+  pawl_fail_hint(err, PAWL_NOTFOUND, "`pawl deploy` stores what is new",
                  "there is no workflow \"%s\" version %" PRId64 " to be fixed",
                  def->code, def->version);
   pawl_error_where(err, "%s", def->file);
