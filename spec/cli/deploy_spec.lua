@@ -35,13 +35,35 @@ for _, backend in ipairs(backends) do
       here:write("flows/bad.lua", flows.broken)
       local ran = here:pawl("deploy", "flows", env)
       assert.equal(1, ran.code)
-      assert.matches("flows/bad.lua: definition: ", ran.out, 1, true)
+      assert.matches("flows/bad.lua:%d+: definition: ", ran.out)
       assert.matches("flows/hello.lua: nothing is wrong with it\n", ran.out)
       assert.matches("definition: nothing is deployed: 1 of 3 files cannot be",
         ran.err)
-      assert.matches("no workflows", here:pawl("workflow", env).out)
+      assert.matches("pawl: notfound: ", here:pawl("workflow", env).err)
+      assert.equal(0, here:pawl("deploy", "flows/timer.lua", env).code)
+      assert.equal(1, here:pawl("deploy", "flows", env).code)
+      local known = here:pawl("workflow", env).out
+      assert.matches("t.timer", known, 1, true)
+      assert.not_matches("t.hello", known, 1, true)
       assert.equal(3, here:pawl("deploy", "nowhere.lua", env).code)
       assert.equal(2, here:pawl("deploy", env).code)
+    end)
+
+    it("makes no store for files that are wrong", function()
+      if backend.name == "postgres" then return end
+      local here = command.folder()
+      here:write("bad.lua", flows.broken)
+      here:write("good.lua", flows.hello)
+      local ran = here:pawl("deploy", "bad.lua", "good.lua",
+        { env = { PAWL_STORE = here.dir .. "/new.db" } })
+      assert.equal(1, ran.code)
+      assert.not_matches("made a new store", ran.err)
+      assert.is_nil(io.open(here.dir .. "/new.db"))
+      ran = here:pawl("deploy", "good.lua",
+        { env = { PAWL_STORE = here.dir .. "/new.db" } })
+      assert.equal(0, ran.code, ran.err)
+      assert.matches("made a new store", ran.err)
+      assert.matches("good.lua: deployed t.hello 1", ran.out)
     end)
 
     it("refuses a version in use, for programs too", function()

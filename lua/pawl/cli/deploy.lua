@@ -3,6 +3,7 @@ local act = require "pawl.cli.act"
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
+local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
 local workflow_files = require "pawl.cli.workflow_files"
@@ -17,30 +18,44 @@ local would = {
   replaced = "%s %d would be replaced",
 }
 
-local function tell(one, words)
+local function tell(opts, one, words)
+  local err = one.error
   local outcome = one.outcome and words[one.outcome]:format(one.workflow,
     one.version)
-  term.print(("%s: %s"):format(one.file, one.error
-    and one.error.code .. ": " .. one.error.message
-    or outcome or "nothing is wrong with it"))
-  if one.error and one.error.hint then
-    term.print(" hint: ", one.error.hint)
+  term.print(("%s: %s"):format(err and err.where or one.file,
+    err and err.code .. ": " .. err.message or outcome
+      or "nothing is wrong with it"))
+  local hint = err and store.hint_of(opts, err)
+  if hint then term.print(" hint: ", hint) end
+end
+
+--- Where there is no store yet, none is made for what is wrong: the files are
+--- deployed to one in memory first.
+local function deploy(opts, files)
+  local given = { by = act.user(opts) }
+  local there, err = store.find(opts)
+  if not there and err.code == "notfound" then
+    local engine <close> = store.try(pawl.open(":memory:",
+      { state = "private", trust = opts.trust, tenant = opts.tenant }))
+    local deployed, why, wrong = engine:deploy(files, given)
+    if not deployed then return nil, why, wrong end
   end
+  local engine <close> = there or store.leave(opts)
+  return engine:deploy(files, given)
 end
 
 local function run(opts, args)
   local files = workflow_files(args)
   for _, path in ipairs(files) do store.check_source(opts, path) end
   term.divert() -- a file's top level may print
-  local engine <close> = store.leave(opts)
-  local deployed, err, wrong = engine:deploy(files, { by = act.user(opts) })
+  local deployed, err, wrong = deploy(opts, files)
   if not deployed and not wrong then error(err, 0) end
   if opts.json then
     term.print(format.json { stored = deployed ~= nil,
       files = core.array(deployed or wrong) })
   else
     for _, one in ipairs(deployed or wrong) do
-      tell(one, deployed and said or would)
+      tell(opts, one, deployed and said or would)
     end
   end
   if not deployed then

@@ -20,9 +20,7 @@ local function check_alone(engine)
 end
 
 local function restored(opts, file)
-  local engine, err = pawl.open(opts.store, { state = "private",
-    create = false, tenant = opts.tenant, schema = opts.schema,
-    pooler = opts.pooler })
+  local engine, err = store.find(opts)
   if not engine then
     if err.code == "notfound" then return copy_there(opts, file) end
     error(err, 0)

@@ -15,15 +15,21 @@ function store.try(value, err, ...)
   return value, err, ...
 end
 
----@param opts table                what the command line said
----@param extra? pawl.OpenOptions
----@return pawl.Engine
-function store.open(opts, extra)
+local function open(opts, extra)
   local given = { state = "private", pooler = opts.pooler,
     tenant = opts.tenant, schema = opts.schema, trust = opts.trust }
   for key, value in pairs(extra or {}) do given[key] = value end
-  return store.try(pawl.open(opts.store, given))
+  return pawl.open(opts.store, given)
 end
+
+---@param opts table                what the command line said
+---@param extra? pawl.OpenOptions
+---@return pawl.Engine
+function store.open(opts, extra) return store.try(open(opts, extra)) end
+
+--- For those that do something else where it is not there: `notfound`.
+---@return pawl.Engine?, pawl.Error?
+function store.find(opts) return open(opts, { create = false }) end
 
 --- For commands that leave something in it: one that was not there is made, and
 --- that is said. Whoever meant another path would look for it there.
