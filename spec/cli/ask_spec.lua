@@ -462,6 +462,26 @@ describe("pawl history", function()
     assert.matches("  fails.lua:5: no_luck: not today", ran.out, 1, true)
   end)
 
+  it("shows by which transition it came to a node", function()
+    local here = folder()
+    here:write("ways.lua", [[
+local pawl = require "pawl"
+local flow = pawl.workflow { code = "ways", start = "a" }
+flow:step("a", { next = { go = "c", no = "z" },
+  run = function() return "go" end })
+flow:choice("c", { next = { big = "b", small = "z" },
+  choose = function() return "big" end })
+flow:step("b", { next = "z", run = function() return nil, { n = 1 } end })
+flow:finish "z"
+return flow
+]])
+    local id = here:json("run", "ways.lua").id
+    local ran = here:pawl("history", id)
+    assert.matches("step +a [^\n]+  %-> c=big > b\n", ran.out)
+    assert.matches("step +b [^\n]+  via big %-> z; output {\"n\":1}\n",
+      ran.out)
+  end)
+
   it("says where rows are gone, and show how many", function()
     local here = folder()
     here:write("long.lua", flows.long)

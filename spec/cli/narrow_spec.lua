@@ -51,6 +51,20 @@ describe("a narrow terminal", function()
 
   after_each(tmp.cleanup)
 
+  it("has room for a history, with the ways", function()
+    here:pawl("task", "complete", tasks[1].id, "--take", "no",
+      "--override")
+    here:pawl("worker", "flow.lua", "--until-idle")
+    for _, width in ipairs { 80, 140 } do
+      local lines = shown(here, width, "history " .. tasks[1].instance)
+      for _, line in ipairs(lines) do
+        assert.is_true(utf8.len(line) <= width, line)
+      end
+      assert.matches(width == 80 and " stop .* via .*…$"
+        or " stop .* via no; ", table.concat(lines, "\n"))
+    end
+  end)
+
   it("has room for tasks, workflows and totals", function()
     here:pawl("task", "complete", tasks[1].id, "--take", "no",
       "--override")

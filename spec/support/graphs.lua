@@ -241,6 +241,12 @@ local function draw_condition(pen, to)
   return node.name
 end
 
+--- The checker refuses one that surely takes what is to move its time.
+local function takes_its_mover(node)
+  return node.moved == (node.pattern or node.event) and node.key == "order"
+    and not (node.match or node.into or node.typed or node.takes_one)
+end
+
 local function draw_wait(pen, to)
   local random = pen.random
   if random:chance(25) then return draw_condition(pen, to) end
@@ -252,6 +258,7 @@ local function draw_wait(pen, to)
   node.takes_one = node.key ~= "none" and random:chance(25) or nil
   node.typed = random:chance(30) or nil
   draw_limit(pen, node, to, "received")
+  if takes_its_mover(node) then node.moved = nil end
   draw_undo(pen, node)
   draw_beside(pen, node, to)
   if node.key ~= "token" then return node.name end

@@ -1,8 +1,10 @@
 --- What must hold of instances that play.lua plays: while they live, whenever
 --- nothing moves by itself, and when they have ended. Each function raises
 --- { what = the promise, text = what broke it }.
+local graphs = require "spec.support.graphs"
 local pawl = require "pawl"
 local thrown = require "spec.support.torture.thrown"
+local ways = require "spec.support.ways"
 
 -- KEPT: rows that stay of a history with `keep_history`; these are short.
 local holds = { KEPT = 3 }
@@ -808,6 +810,27 @@ local function check_told(one)
   end
 end
 
+--- By what visits were entered is told rightly, and in a page as in the whole.
+local function check_entered(stage, one, flow)
+  local why = "by what a visit was entered"
+  local graph = stage:must("workflows:graph",
+    graphs.code(stage.prefix, flow))
+  local wrong = ways.wrong(one.history, ways.of { graph })
+  if wrong then broken(why, "%s: %s", short(one.id), wrong) end
+  local told, last = {}, one.history[#one.history]
+  for _, row in ipairs(one.history) do told[row.seq] = row.transition_in end
+  for _, page in ipairs { { after = last.seq // 2 },
+    { node = given(last.node), type = last.type } } do
+    for _, row in ipairs(pawl.json.decode(stage:must("history", one.id, page,
+      "json"))) do
+      if row.type ~= "trimmed" and row.transition_in ~= told[row.seq] then
+        broken(why, "row %d of %s: %s; in a page %s", row.seq, short(one.id),
+          tostring(told[row.seq]), tostring(row.transition_in))
+      end
+    end
+  end
+end
+
 --- Everything that must hold when all has ended.
 ---@param stage spec.Stage
 function holds.ended(stage)
@@ -817,6 +840,7 @@ function holds.ended(stage)
     check_untaken(one)
     check_trimmed(one)
     check_numbers(one)
+    check_entered(stage, one, listed.flow)
     check_visits(one)
     check_notes(one)
     check_shown(stage, one, nodes)

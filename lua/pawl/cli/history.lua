@@ -16,6 +16,14 @@ local function event(entry)
     sent.source and " from " .. sent.source or ""))
 end
 
+--- "via go -> c=big > b": by which transition it came there, and where it went.
+local function way(entry)
+  local parts = {}
+  if entry.transition_in then parts[1] = "via " .. entry.transition_in end
+  if entry.path then parts[#parts + 1] = "-> " .. entry.path end
+  return table.concat(parts, " ")
+end
+
 local function detail(entry)
   if entry.trimmed then
     return ("rows are gone up to here, %d in all (keep_history = %d)"):format(
@@ -25,6 +33,7 @@ local function detail(entry)
   local function add(text)
     if type(text) == "string" and text ~= "" then parts[#parts + 1] = text end
   end
+  add(way(entry))
   if type(entry.by) == "string" and entry.by ~= "" then
     add("by " .. entry.by)
     -- what a node itself changed is in --json
@@ -39,9 +48,7 @@ local function detail(entry)
   if entry.due and entry.type ~= "timer" then
     add("due " .. format.time(entry.due))
   end
-  local text = table.concat(parts, "; ")
-  if not entry.path then return text end
-  return "-> " .. entry.path .. (text ~= "" and "; " .. text or "")
+  return table.concat(parts, "; ")
 end
 
 local columns = {
@@ -104,8 +111,9 @@ return {
   summary = "everything recorded of an instance, oldest first",
   about = "The record of an instance: each step, failure and "
     .. "timer in the order they were stored, with attempts, durations and "
-    .. "outputs, and who asked for what was done from outside. --json also "
-    .. "has the changes of variables that the nodes made.",
+    .. "outputs, by which transition each visit was entered (via) and where "
+    .. "that led (->), and who asked for what was done from outside. --json "
+    .. "also has the changes of variables that the nodes made.",
   options = {
     { long = "limit", short = "n", arg = "N", type = "count",
       help = "at most so many; default: all" },

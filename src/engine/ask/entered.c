@@ -8,7 +8,9 @@
 
 enum { NEAR = 64 }; /* rows of one commit, mostly */
 
-enum { UNTOLD, UNNAMED, NAMED, ASK_BEHIND, ASK_LED, ASK_BRANCH };
+enum { UNTOLD, UNNAMED, NAMED, ASK_BEHIND, ASK_LED, ASK_BRANCH, ASK_BEGUN };
+
+enum { FIRST_TOKEN = 1 };
 
 /* By which row a token went on. */
 typedef struct way {
@@ -79,13 +81,23 @@ static void take_own(pawl_entered *w, pawl_entry *n, const way *by,
   if (node.at && by->node.at && pawl_str_eq(by->node, node)) n->how = UNNAMED;
 }
 
-/* The newest of those that led to it has the way. */
-static int64_t last_of(pawl_str previous) {
-  int64_t seq = 0;
+/* Nothing is told of what led there: the instance began, or it was put there.
+ * Or it is an item, which has begun as another had ended. */
+static int by_nothing(const pawl_entry *n) {
+  return n->token == FIRST_TOKEN ? UNNAMED : ASK_BEGUN;
+}
 
-  for (pawl_json_iter it = {0}; previous.len && pawl_json_walk(previous, &it);)
-    (void)pawl_json_int(it.value, &seq);
-  return seq;
+/* The newest of those that led to it has the way. Of one alone it is not sure
+ * yet: an item names what was newest as it began, which led somebody else. */
+static void led_by(pawl_entry *n, pawl_str previous) {
+  int listed = 0;
+
+  n->how = ASK_LED;
+  n->led = 0;
+  for (pawl_json_iter it = {0}; previous.len && pawl_json_walk(previous, &it);
+       listed++)
+    (void)pawl_json_int(it.value, &n->led);
+  n->alone = listed == 1;
 }
 
 /* ---- what the page has ---- */
@@ -120,13 +132,13 @@ static void look_behind(pawl_entered *w, pawl_entry *n, const pawl_rows *rows,
       return;
     }
     if (r.previous.at) {
-      n->how = r.seq <= w->upto && r.seq + 1 < n->seq ? UNTOLD : ASK_LED;
-      n->led = last_of(r.previous);
+      led_by(n, r.previous);
+      if (r.seq <= w->upto && r.seq + 1 < n->seq) n->how = UNTOLD;
       return;
     }
   }
   if (first_seq(rows) == 1)
-    n->how = w->upto || !n->is_visit ? UNTOLD : UNNAMED;
+    n->how = w->upto || !n->is_visit ? UNTOLD : by_nothing(n);
   if (n->seq - first_seq(rows) >= ENTERED_FAR) n->how = UNTOLD;
 }
 
@@ -163,15 +175,13 @@ static void find(pawl_entered *w, pawl_entry *n, const pawl_rows *rows,
   const pawl_history_list_row r = pawl_read_history_list(rows, k);
   const way own = way_of(&r);
 
-  n->how = UNNAMED;
-  if (!r.node.at || r.token == PAWL_NULL || is_undo(&r)) return;
+  n->how = !r.node.at || is_undo(&r) ? UNNAMED : UNTOLD;
+  if (n->how == UNNAMED || r.token == PAWL_NULL) return;
   if (leads(&r) && take_way(w, n, &own, PAWL_WAY_ALL)) return;
-  if (r.previous.at) {
-    n->how = ASK_LED;
-    n->led = last_of(r.previous);
-  } else {
+  if (r.previous.at)
+    led_by(n, r.previous);
+  else
     look_behind(w, n, rows, k);
-  }
   if (n->how == ASK_LED) look_led(w, n, rows, k);
 }
 
@@ -211,12 +221,11 @@ static void take_behind(pawl_entered *w, pawl_entry *n,
   n->how = UNTOLD;
   if (r->told) {
     if (r->told <= r->upto && r->told + 1 < n->seq) return;
-    n->how = ASK_LED;
-    n->led = last_of(r->previous);
+    led_by(n, r->previous);
   } else if (r->led) {
     take_own(w, n, &by, r->upto);
   } else if (n->is_visit && !r->upto && n->seq <= ENTERED_FAR + 1) {
-    n->how = UNNAMED;
+    n->how = by_nothing(n);
   }
 }
 
@@ -270,6 +279,35 @@ static pawl_code ask_led(pawl_entered *w, pawl_error *err) {
   return PAWL_OK;
 }
 
+/* An item's branch is called as its number. (A fork's may be, and is not told
+ * then.) */
+static int is_item(pawl_str branch) {
+  for (size_t i = 0; i < branch.len; i++)
+    if (branch.at[i] < '0' || branch.at[i] > '9') return 0;
+  return branch.len > 0;
+}
+
+static void take_branch(pawl_entered *w, pawl_entry *n, pawl_str branch) {
+  if (is_item(branch) || (n->how == ASK_BRANCH && !branch.at))
+    n->how = UNTOLD;
+  else if (n->how == ASK_BRANCH)
+    name_it(w, n, branch);
+  else if (n->how == ASK_BEGUN)
+    n->how = UNNAMED;
+}
+
+static int asks_branch(const pawl_entry *n) {
+  return n->how == ASK_BRANCH || n->how == ASK_BEGUN ||
+         (n->alone && n->how != UNTOLD);
+}
+
+static int asks_branches(const pawl_entered *w) {
+  for (int i = 0; i < w->n; i++)
+    if (asks_branch(&w->list[i])) return 1;
+  return 0;
+}
+
+/* One without a row has no branch. */
 static pawl_code ask_branches(pawl_entered *w, pawl_error *err) {
   const int shard = pawl_shard_of(w->e, w->id);
   pawl_args *a = &w->e->args;
@@ -277,16 +315,17 @@ static pawl_code ask_branches(pawl_entered *w, pawl_error *err) {
 
   pawl_args_begin(a, PAWL_STMT_token_branches);
   for (int i = 0; i < w->n; i++)
-    if (w->list[i].how == ASK_BRANCH)
+    if (asks_branch(&w->list[i]))
       PAWL_PUT(a, token_branches, .shard = shard, .id = w->id,
                .no = w->list[i].token);
   MUST(pawl_store_once(w->e->store, PAWL_UNIT_READ, a, &rows, err));
   for (int i = 0, k = 0; i < w->n; i++) {
-    if (w->list[i].how != ASK_BRANCH) continue;
-    w->list[i].how = UNTOLD;
-    if (k < rows.nrows &&
-        pawl_read_token_branches(&rows, k).no == w->list[i].token)
-      name_it(w, &w->list[i], pawl_read_token_branches(&rows, k++).branch);
+    pawl_entry *n = &w->list[i];
+    if (!asks_branch(n)) continue;
+    if (k < rows.nrows && pawl_read_token_branches(&rows, k).no == n->token)
+      take_branch(w, n, pawl_read_token_branches(&rows, k++).branch);
+    else
+      take_branch(w, n, (pawl_str){NULL, 0});
   }
   return PAWL_OK;
 }
@@ -327,7 +366,7 @@ pawl_code pawl_entered_tell(pawl_entered *w, pawl_buf *out, pawl_error *err) {
   MUST(pawl_buf_check(out, err));
   if (asks(w, ASK_BEHIND)) MUST(ask_behind(w, err));
   if (asks(w, ASK_LED)) MUST(ask_led(w, err));
-  if (asks(w, ASK_BRANCH)) MUST(ask_branches(w, err));
+  if (asks_branches(w)) MUST(ask_branches(w, err));
   if (w->text.failed) out->failed = 1;
   MUST(pawl_buf_check(out, err));
   if (w->n) add_all(w, out);

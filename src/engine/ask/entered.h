@@ -9,7 +9,9 @@
  *   null      by a transition without name; or nothing led there: the
  *             instance began, a person put it there, it stands beside a node
  *   left out  that is not told: rows are gone, lie too far back, or an item
- *             of an each has begun, whose first ways are in no row
+ *             of an each has begun, whose first ways are in no row, nor are
+ *             others in it that one row of another token leads to; or it is of
+ *             no token, and tells of the instance where it stood
  *
  * The same row says the same, whatever else is asked for; but for what is too
  * far back for another page.
@@ -31,6 +33,7 @@ typedef struct pawl_entry {
   int64_t led;        /* the row that led there; 0: its token's */
   size_t node, name;  /* where in `text`, and how long */
   size_t node_len, name_len;
+  int alone;    /* that row is the only one which led there */
   int is_visit; /* its own row, or an attempt's: what led there is told of it
                    by then */
   int how;      /* entered.c */
