@@ -7,13 +7,13 @@
 #include "refuse.h"
 
 /* MAX_STATES bounds memory, MAX_WORK time: a walk that begins again and again
- * is given up. */
+ * is given up. Most graphs have few states: room for more is made when there
+ * are. */
 enum {
+  FEW_STATES = 250,
   MAX_STATES = 20000,
   MAX_WORK = 40 * MAX_STATES,
-  MAX_FRAMES = 2 * MAX_STATES,
-  SLOTS = 1 << 16, /* of a hash: above MAX_FRAMES and a power of two */
-  OUTSIDE = 0,     /* the empty stack */
+  OUTSIDE = 0, /* the empty stack */
   NONE = -1
 };
 
@@ -52,6 +52,9 @@ typedef struct walker {
   pawl_error *err;
   char *memory; /* of all that follows but `edges` */
   size_t size;
+  int max;        /* states; twice as many frames */
+  unsigned slots; /* of a hash: above those and a power of two */
+  int is_short;   /* there are more states, of those that may be */
   frame *frames;
   state *states;
   int *frame_slots, *state_slots; /* index + 1; 0: free */
@@ -84,19 +87,19 @@ static void *cut(char **at, size_t *size, size_t bytes) {
 }
 
 static size_t lay_out(walker *w, char *at) {
-  size_t size = 0, n = (size_t)w->def->nnodes;
-  w->frames = cut(&at, &size, MAX_FRAMES * sizeof *w->frames);
-  w->states = cut(&at, &size, MAX_STATES * sizeof *w->states);
-  w->frame_slots = cut(&at, &size, SLOTS * sizeof(int));
-  w->state_slots = cut(&at, &size, SLOTS * sizeof(int));
+  size_t size = 0, n = (size_t)w->def->nnodes, max = (size_t)w->max;
+  w->frames = cut(&at, &size, 2 * max * sizeof *w->frames);
+  w->states = cut(&at, &size, max * sizeof *w->states);
+  w->frame_slots = cut(&at, &size, w->slots * sizeof(int));
+  w->state_slots = cut(&at, &size, w->slots * sizeof(int));
   w->meetings = cut(&at, &size, n * sizeof *w->meetings);
   w->queue = cut(&at, &size, n * sizeof(int));
   w->back = cut(&at, &size, n);
   w->mark = cut(&at, &size, n);
   w->other = cut(&at, &size, n);
-  w->first = cut(&at, &size, (MAX_STATES + 1) * sizeof(int));
-  w->counts = cut(&at, &size, MAX_FRAMES * sizeof(int));
-  w->can = cut(&at, &size, MAX_STATES);
+  w->first = cut(&at, &size, (max + 1) * sizeof(int));
+  w->counts = cut(&at, &size, 2 * max * sizeof(int));
+  w->can = cut(&at, &size, max);
   return size;
 }
 
@@ -105,6 +108,7 @@ static pawl_code no_memory(walker *w) {
 }
 
 static pawl_code open_walker(walker *w) {
+  for (w->slots = 1; w->slots <= 2 * (unsigned)w->max;) w->slots *= 2;
   w->size = lay_out(w, NULL);
   w->memory = pawl_calloc(w->def->alloc, w->size);
   if (!w->memory) return no_memory(w);
@@ -119,27 +123,32 @@ static void close_walker(walker *w) {
 
 /* ---- frames and states, each once ---- */
 
-static unsigned mix(unsigned a, unsigned b, unsigned c) {
+static unsigned mix(const walker *w, unsigned a, unsigned b, unsigned c) {
   unsigned h = a * 0x9e3779b1u ^ b * 0x85ebca77u ^ c * 0xc2b2ae3du;
   h ^= h >> 15;
   h *= 0x2c1b3c6du;
-  return (h ^ h >> 13) % SLOTS;
+  return (h ^ h >> 13) % w->slots;
+}
+
+static void no_room(walker *w) {
+  w->full = 1;
+  w->is_short = w->max < MAX_STATES;
 }
 
 /* The frame above `parent`; OUTSIDE when there is no room any more. */
 static int intern_frame(walker *w, int parent, int fork, int label,
                         int is_open) {
-  unsigned at = mix((unsigned)parent, (unsigned)fork,
+  unsigned at = mix(w, (unsigned)parent, (unsigned)fork,
                     (unsigned)label * 2 + (unsigned)is_open);
   frame *f;
-  for (; w->frame_slots[at]; at = (at + 1) % SLOTS) {
+  for (; w->frame_slots[at]; at = (at + 1) % w->slots) {
     f = &w->frames[w->frame_slots[at] - 1];
     if (f->parent == parent && f->fork == fork && f->label == label &&
         f->open == is_open)
       return w->frame_slots[at] - 1;
   }
-  if (w->nframes == MAX_FRAMES) {
-    w->full = 1;
+  if (w->nframes == 2 * w->max) {
+    no_room(w);
     return OUTSIDE;
   }
   f = &w->frames[w->nframes++];
@@ -188,8 +197,8 @@ static int inside(const walker *w, int stack, int fork) {
 
 /* Its index; NONE when it is new. `*slot` is where it belongs. */
 static int find_state(const walker *w, int node, int stack, unsigned *slot) {
-  unsigned at = mix((unsigned)node, (unsigned)stack, 1);
-  for (; w->state_slots[at]; at = (at + 1) % SLOTS) {
+  unsigned at = mix(w, (unsigned)node, (unsigned)stack, 1);
+  for (; w->state_slots[at]; at = (at + 1) % w->slots) {
     const state *s = &w->states[w->state_slots[at] - 1];
     if (s->node == node && s->stack == stack) return w->state_slots[at] - 1;
   }
@@ -253,8 +262,8 @@ static void go(walker *w, int node, int stack) {
   }
   if (++w->work > MAX_WORK) w->full = 1;
   if (found != NONE || w->full) return;
-  if (w->nstates == MAX_STATES) {
-    w->full = 1;
+  if (w->nstates == w->max) {
+    no_room(w);
     return;
   }
   w->states[w->nstates].node = node;
@@ -300,8 +309,8 @@ static int expand(walker *w, state s) {
 
 static void begin_again(walker *w) {
   size_t n = (size_t)w->def->nnodes;
-  memset(w->frame_slots, 0, SLOTS * sizeof(int));
-  memset(w->state_slots, 0, SLOTS * sizeof(int));
+  memset(w->frame_slots, 0, w->slots * sizeof(int));
+  memset(w->state_slots, 0, w->slots * sizeof(int));
   memset(w->back, 0, n);
   memset(&w->trouble, 0, sizeof w->trouble);
   memset(&w->frames[OUTSIDE], 0, sizeof *w->frames);
@@ -499,6 +508,7 @@ static int find_wrong(walker *w) {
 }
 
 static pawl_code too_complicated(walker *w) {
+  if (w->is_short) return PAWL_DEFINITION; /* not yet: in_room */
   pawl_fail(w->err, PAWL_DEFINITION,
             "workflow \"%s\" is too complicated: its forks and joins allow "
             "more than %d places for a token",
@@ -816,13 +826,23 @@ static int has_tokens(const pawl_def *d) {
   return 0;
 }
 
+/* `check`, with room for as many states as there are. */
+static pawl_code in_room(walker *w, pawl_code (*check)(walker *)) {
+  for (int max = FEW_STATES;; max = MAX_STATES) {
+    *w = (walker){.def = w->def, .err = w->err, .max = max};
+    MUST(open_walker(w));
+    const pawl_code rc = check(w);
+    if (!w->is_short) return rc;
+    close_walker(w);
+  }
+}
+
 pawl_code pawl_fork_check(const pawl_def *def, pawl_error *err) {
   walker w = {.def = def, .err = err};
   pawl_code rc;
 
   if (!has_tokens(def)) return PAWL_OK;
-  TRY(open_walker(&w));
-  TRY(check_all(&w));
+  TRY(in_room(&w, check_all));
 out:
   close_walker(&w);
   return rc;
@@ -882,8 +902,7 @@ pawl_code pawl_spots_new(const pawl_def *def, pawl_spots **out,
   pawl_code rc;
 
   if (!has_tokens(def)) return plain_spots(def, out, err);
-  TRY(open_walker(&w));
-  TRY(find_depths(&w));
+  TRY(in_room(&w, find_depths));
   TRY(make_spots(def, w.nstates, out, err));
   for (int i = 0; i < w.nstates; i++)
     fill_spot(&w, w.states[i], &(*out)->at[i]);
