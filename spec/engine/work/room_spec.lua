@@ -33,6 +33,29 @@ w:finish "z"
 return w
 ]]
 
+local BRANCHES <const> = [[
+local pawl = require "pawl"
+local w = pawl.workflow { code = "t.branches", start = "f" }
+w:fork("f", { next = { "a", "e" } })
+w:step("a", { next = "j", run = function() end })
+w:each("e", { items = function() return { 1, 2, 3 } end, branch = "b",
+  next = "j" })
+w:step("b", { next = "e", run = function() end })
+w:join("j", { next = "z" })
+w:finish "z"
+return w
+]]
+
+--- Larger than an engine may be.
+local HEAVY <const> = [[
+local pawl = require "pawl"
+local large = ("x"):rep(3000000)
+local w = pawl.workflow { code = "t.heavy", start = "a" }
+w:step("a", { next = "z", run = function() return { output = #large } end })
+w:finish "z"
+return w
+]]
+
 --- It holds more and more; at its third attempt nothing.
 local GREEDY <const> = [[
 local pawl = require "pawl"
@@ -135,6 +158,32 @@ kit.describe("an engine with a limit of memory", function(backend)
     assert.equal(0, engine:tally { created_before = "2000-01-01T00:00:00Z" })
     assert.equal(before.refused, engine:memory().refused)
     assert.is_true(engine:memory().used < before.used + 50000)
+  end)
+
+  it("loads a graph of few places in little", function()
+    local engine = backend.fresh(private { memory_bytes = 0.6 * MB })
+    assert(engine:load(tmp.file("flow.lua", BRANCHES)))
+    assert(engine:start "t.branches")
+    assert(engine:run())
+    assert.equal(1, engine:tally { status = "completed" })
+  end)
+
+  it("says when it looks again at what found no memory", function()
+    local whole, clock, url = backend.fresh()
+    assert(whole:load(tmp.file("flow.lua", HEAVY)))
+    local id = assert(whole:start "t.heavy")
+    local engine <close> = assert(pawl.open(url, private {
+      memory_bytes = 1 * MB, clock = clock, create = false }))
+    assert(engine:tick(0.1))
+    assert.equal("created", kit.status(engine, id))
+    local due = assert(engine:next_due())
+    assert.is_true(due > clock:now() and due <= clock:now() + 1)
+    clock:advance(1)
+    assert(engine:tick(0.1))
+    assert(engine:next_due())
+    assert(whole:run())
+    assert.completed(whole, id)
+    assert(engine:tick(0.1))
   end)
 
   it("does in many ticks what does not fit into one", function()

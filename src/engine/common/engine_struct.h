@@ -40,6 +40,7 @@ typedef struct pawl_offer {
   int64_t until_mono_us; /* look again after that */
   int has_share;         /* its handlers have a share of the places to wait */
   int missed;            /* it was said that nobody knows it */
+  int is_short;          /* no memory was found for it */
 } pawl_offer;
 
 /* May a claim come before the look that shows what is due? */
@@ -249,6 +250,8 @@ struct pawl_engine {
   int noffers, offers_cap;
   int fresh_ready, suspect_ready;
   int held_up; /* ready, and of little trust, whose share of places is in use */
+  int is_short;  /* ready, and no memory was found for their definition */
+  int short_def; /* nor for the one that was asked for last */
   int kept_out; /* ready, and of those that wait, while all places are in use */
   int64_t next_due_us;
   int64_t looks;         /* made so far */

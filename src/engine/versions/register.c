@@ -719,6 +719,7 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
 
   *out = NULL;
   *foreign = 0;
+  e->short_def = 0;
   /* which is the newest active one, the store knows */
   def = version ? pawl_registry_find(e->registry, code, strlen(code), version,
                                      NULL)
@@ -748,6 +749,7 @@ pawl_code pawl_definition(pawl_engine *e, const char *code, int64_t version,
     *err = why;
     return rc;
   }
+  e->short_def = rc == PAWL_NOMEM;
   pawl_error_prefix(&why, "%s %" PRId64, code, row.version);
   pawl_log_error(&e->log, PAWL_WARN,
                  "a stored definition cannot run here; it is left to others",

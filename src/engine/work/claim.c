@@ -105,7 +105,7 @@ static pawl_code look(pawl_engine *e, on_due how, pawl_error *err) {
 
   e->quiet = 0;
   e->fresh_ready = e->suspect_ready = e->empty_shards = 0;
-  e->held_up = e->kept_out = 0;
+  e->held_up = e->kept_out = e->is_short = 0;
   e->look_mono_us = 0;
   e->next_due_us = PAWL_NEVER;
   /* taken before: what comes while it is looked is not seen */
@@ -118,6 +118,9 @@ static pawl_code look(pawl_engine *e, on_due how, pawl_error *err) {
     e->next_due_us = 0; /* a definition was being loaded: it looks again */
     return PAWL_OK;
   }
+  /* nobody tells when there is memory again */
+  if (e->is_short && pawl_engine_now(e) + PAWL_SECOND < e->next_due_us)
+    e->next_due_us = pawl_engine_now(e) + PAWL_SECOND;
   e->looks++;
   e->quiet = can_tell;
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;

@@ -110,6 +110,7 @@ static pawl_code decide_offer(pawl_engine *e, pawl_offer *r, pawl_error *err) {
                                        r->refused, &def, &foreign, err);
   if (rc == PAWL_INTERRUPTED) r->until_mono_us = 0; /* with the next look */
   if (rc != PAWL_OK) return rc;
+  r->is_short = e->short_def;
   r->has_share = pawl_await_has_share(def);
   if (def)
     r->served = 1;
@@ -128,6 +129,7 @@ static pawl_code take_offer(pawl_engine *e, const pawl_agenda_offers_row *row,
   if (!r->until_mono_us ||
       (!r->served && pawl_clock_mono() >= r->until_mono_us))
     MUST(decide_offer(e, r, err));
+  e->is_short = e->is_short || r->is_short;
   if (!pawl_offer_is_open(e, r)) return PAWL_OK;
   if (row->suspect)
     e->suspect_ready = 1;
@@ -239,6 +241,7 @@ pawl_code pawl_offers_definition(pawl_engine *e, pawl_held *h,
                     : find_offer(e, pawl_buf_str(&h->d.workflow), asked);
   if (r) {
     r->served = 0;
+    r->is_short = e->short_def;
     r->refused = h->revision;
     r->until_mono_us = stopped ? 0 : pawl_clock_mono() + OFFER_TTL_US;
   }

@@ -52,10 +52,16 @@ static void drop_last(pawl_engine *e) {
   pawl_release(&e->plain, h, sizeof *h);
 }
 
+/* Is there more than what those that are held will need? */
+static int has_room(const pawl_engine *e) {
+  const int64_t limit = e->ration.limit;
+  return !limit || e->ration.used < limit - limit / 4;
+}
+
 pawl_code pawl_held_make(pawl_engine *e, int *n, pawl_error *err) {
   int nfree = -e->claiming; /* those are on their way */
   PAWL_EACH_SLOT (e, h) nfree += h->state == PAWL_SLOT_FREE;
-  while (nfree < *n && make_held(e)) nfree++;
+  while (nfree < *n && (nfree < 1 || has_room(e)) && make_held(e)) nfree++;
   if (nfree < 1 && e->nheld_slots < pawl_held_max(e))
     return pawl_fail_memory(err);
   if (nfree < *n) *n = nfree > 0 ? nfree : 0;
