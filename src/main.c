@@ -98,8 +98,9 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   }
   /* A reader that goes away must show up as a failed write, not as death in
-   * the middle of a commit. */
+   * the middle of a commit; so must a file that may not get larger. */
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   pawl_process_take_arguments(argv);
   lua_pushcfunction(L, traceback);
   lua_pushcfunction(L, shell);

@@ -253,9 +253,10 @@ function waits.retry(data, _, w)
   local told = data.progress ~= nil and #data.tokens < 2
     and (" It had told: %s; the next one is given that."):format(
       core.json_encode(data.progress)) or ""
-  return ("attempt %d of %d failed%s; it is tried again at %s.%s"):format(
-    w.failed, w.attempts, err and " with " .. err or "", words.when(data, w.at),
-    told)
+  -- what passes, as short memory does, has attempts beside the node's own
+  local most = w.failed < w.attempts and (" of %d"):format(w.attempts) or ""
+  return ("attempt %d%s failed%s; it is tried again at %s.%s"):format(w.failed,
+    most, err and " with " .. err or "", words.when(data, w.at), told)
 end
 
 --- Who has set it, or stepped here; and how it goes on.

@@ -110,7 +110,10 @@ describe("pawl prune", function()
     assert.equal(2, ran.code)
     assert.matches("knows no 'complete'", ran.err)
     assert.matches("did you mean 'completed'", ran.err)
-    ran = here:pawl("prune", "--retain", "completed=7d,8d")
+    for _, text in ipairs { "30d,archive", "completed=7d,8d,published=1d" } do
+      assert.equal(0, here:pawl("prune", "--retain", text).code)
+    end
+    ran = here:pawl("prune", "--retain", "completed=7d,8e")
     assert.equal(2, ran.code)
     assert.matches("takes 30d, or completed=7d,failed=90d", ran.err)
     ran = here:pawl("prune", "--retain", "soon")

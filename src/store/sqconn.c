@@ -442,9 +442,9 @@ static pawl_code check_log(pawl_sqconn *c, pawl_error *err) {
             c->name);
   pawl_error_sqlstate(err, "58P01");
   pawl_error_hint(err,
-                  "move %s-wal and %s-shm to where the file before went, or "
-                  "delete them",
-                  c->name, c->name);
+                  "move its -wal and -shm to where that went; if the same "
+                  "file is back, open it anew (close this engine, or ask "
+                  "`pawl health`): the log has what was stored last");
   return PAWL_NOT_A_STORE;
 }
 

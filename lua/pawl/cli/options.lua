@@ -170,12 +170,13 @@ function convert.retain(name, text)
       goto next
     end
     local kind, span = part:match "^([%l_]+)=(.*)$"
+    if not kind and duration.parse(part) then kind, span = "retain", part end
     if retain_words[kind] then
       usage("--%s takes '%s' as it is, without a value",
         ("completed=7d,%s"):format(kind), name, kind)
     elseif not kind then
-      usage("--%s takes 30d, or completed=7d,failed=90d, got '%s'", nil, name,
-        text)
+      usage("--%s takes 30d, or completed=7d,failed=90d, and more of these "
+        .. "(30d,archive), got '%s'", nil, name, text)
     end
     if not known[kind] then
       usage("--%s knows no '%s'", nearest.key_hint(kind, known), name, kind)
