@@ -95,6 +95,17 @@ describe("pawl backup", function()
     assert.equal(0, here:pawl("backup", "copy.db").code)
   end)
 
+  it("fails where no file may get so large, and leaves nothing", function()
+    local here = command.folder()
+    assert.equal(0, here:pawl("migrate").code)
+    local ran = here:pawl("backup", "copy.db", { under =
+      { "bash", "-c", 'ulimit -f 100; exec "$@"', "bash" } })
+    assert.equal(1, ran.code, ran.err)
+    assert.matches("^pawl: ", ran.err)
+    assert.is_nil(io.open(here.dir .. "/copy.db"))
+    assert.is_nil(io.open(here.dir .. "/copy.db-pawl-part"))
+  end)
+
   it("is taken back by pawl restore, once nobody is at work", function()
     local here, worker = busy()
     assert.truthy(worker:wait_for("done", 10), worker:errors())

@@ -219,6 +219,15 @@ kit.describe("an engine with a limit of memory", function(backend)
     assert.is_true(engine:memory().peak <= 6 * MB)
   end)
 
+  it("counts those attempts beside the step's own", function()
+    local engine = backend.fresh(private { memory_bytes = 6 * MB })
+    assert(engine:load(tmp.file("flow.lua", GREEDY)))
+    local id = assert(engine:start("t.greedy", { times = 2 }))
+    while kit.status(engine, id) == "created" do assert(engine:tick(0.1)) end
+    local why = table.concat(assert(engine:explain(id)).sentences)
+    assert.matches("attempt 1 failed with nomem", why)
+  end)
+
   it("stops one of limited trust, whatever that may use", function()
     local engine, clock = backend.fresh(private { memory_bytes = 6 * MB,
       trust = { level = "limited", memory = 60 * MB, instructions = 1e9,
