@@ -502,6 +502,20 @@ kit.describe("a bulk", function(backend)
     end
   end)
 
+  it("costs no more on several shards, where nothing was held", function()
+    local costs = {}
+    for i, shards in ipairs { 1, 3 } do
+      local engine, clock, url = backend.fresh { shards = shards }
+      waiting(engine, 200)
+      local rival = kit.rival(backend, url, clock)
+      local before = rival:count()
+      assert.equal(200, assert(rival:bulk("suspend", {
+        workflow = "t.timer" })).done)
+      costs[i] = rival:count().transactions - before.transactions
+    end
+    assert.is_true(costs[2] < 1.3 * costs[1], table.concat(costs, ", "))
+  end)
+
   it("settles each by itself among those that it asks together", function()
     local engine, clock, url = backend.fresh { shards = 2 }
     local rival = kit.rival(backend, url, clock)

@@ -33,6 +33,14 @@ w:finish "z"
 return w
 ]]
 
+local PLAIN <const> = [[
+local pawl = require "pawl"
+local w = pawl.workflow { code = "t.plain", start = "a" }
+w:step("a", { next = "z", run = function() end })
+w:finish "z"
+return w
+]]
+
 local BRANCHES <const> = [[
 local pawl = require "pawl"
 local w = pawl.workflow { code = "t.branches", start = "f" }
@@ -166,6 +174,24 @@ kit.describe("an engine with a limit of memory", function(backend)
     assert(engine:start "t.branches")
     assert(engine:run())
     assert.equal(1, engine:tally { status = "completed" })
+  end)
+
+  it("goes on with those that it had no room to claim", function()
+    local function few(bytes)
+      local engine, clock = backend.fresh(private { memory_bytes = bytes,
+        batch = 8, concurrency = 1 })
+      assert(engine:load(tmp.file("flow.lua", PLAIN)))
+      return engine, clock
+    end
+    -- three quarters are in use, so that slots are made one by one
+    local engine, clock = few(few(50 * MB):memory().used * 13 // 10)
+    for _ = 1, 50 do assert(engine:start "t.plain") end
+    for _ = 1, 500 do
+      local due = assert(engine:tick()).next_due
+      if not due then break end
+      if due > clock:now() then clock:advance(1) end
+    end
+    assert.equal(50, engine:tally { status = "completed" })
   end)
 
   it("says when it looks again at what found no memory", function()

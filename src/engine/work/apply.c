@@ -58,6 +58,18 @@ static pawl_code lend_graph(pawl_engine *e, pawl_held *h, visit *v,
   return rc;
 }
 
+/* A slot whose commit is in doubt needs its graph yet. */
+static void take_graphs_back(visit *v) {
+  int n = 0;
+
+  for (int i = 0; i < v->nlent; i++)
+    if (v->lent[i].h->state == PAWL_SLOT_FREE)
+      pawl_def_free(v->lent[i].def);
+    else
+      v->lent[n++] = v->lent[i];
+  v->nlent = n;
+}
+
 /* Has any of them a letter left? */
 static int any_letters(pawl_engine *e, const visit *v) {
   for (int i = 0; i < v->n; i++) {
@@ -100,6 +112,7 @@ static pawl_code take_held(pawl_engine *e, visit *v, pawl_error *err) {
 static pawl_code take_late(pawl_engine *e, visit *v, pawl_error *err) {
   for (int i = 0; i < TAKES_MAX && e->let_go_due; i++) {
     e->let_go_due = 0;
+    take_graphs_back(v); /* before others are in their slots */
     MUST(pawl_claim_these(e, v->ids, v->n, err));
     MUST(take_held(e, v, err));
   }
@@ -126,9 +139,7 @@ static pawl_code end_visit(pawl_engine *e, visit *v, pawl_code rc,
   e->ninboxes = v->nouter;
   rc = pawl_rounds_end(e, rc, err);
   e->budget = v->budget; /* what it took is what that one took */
-  /* a slot whose commit is in doubt still needs it: then it is lost */
-  for (int i = 0; i < v->nlent; i++)
-    if (v->lent[i].h->state == PAWL_SLOT_FREE) pawl_def_free(v->lent[i].def);
+  take_graphs_back(v);   /* those that are in doubt are lost */
   e->fresh_ready = v->fresh;
   e->suspect_ready = v->suspect;
   return rc;

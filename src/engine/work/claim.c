@@ -97,6 +97,12 @@ out:
   return rc;
 }
 
+/* Nobody tells when there is memory again. */
+static void look_for_room(pawl_engine *e) {
+  const int64_t soon = pawl_time_after(pawl_engine_now(e), PAWL_SECOND);
+  if (soon < e->next_due_us) e->next_due_us = soon;
+}
+
 /* What a look that fails has not seen may be due: it is looked again with the
  * next chance, and until then what was known holds. */
 static pawl_code look(pawl_engine *e, on_due how, pawl_error *err) {
@@ -118,9 +124,7 @@ static pawl_code look(pawl_engine *e, on_due how, pawl_error *err) {
     e->next_due_us = 0; /* a definition was being loaded: it looks again */
     return PAWL_OK;
   }
-  /* nobody tells when there is memory again */
-  if (e->is_short && pawl_engine_now(e) + PAWL_SECOND < e->next_due_us)
-    e->next_due_us = pawl_engine_now(e) + PAWL_SECOND;
+  if (e->is_short) look_for_room(e);
   e->looks++;
   e->quiet = can_tell;
   e->look_mono_us = pawl_clock_mono() + LOOK_EVERY_US;
@@ -405,6 +409,7 @@ static void saw_next(pawl_engine *e, int next) {
   pawl_store_rows(e->store, next, &rows);
   const int64_t due = pawl_read_agenda_next(&rows, 0).due_at;
   e->next_due_us = due ? due : PAWL_NEVER;
+  if (e->is_short) look_for_room(e);
 }
 
 /* *got: how many slots hold what was claimed. With what has come due, what is
@@ -432,19 +437,23 @@ out:
   return rc;
 }
 
-/* Of one shard after the other. */
-static pawl_code claim_next(pawl_engine *e, pawl_stmt stmt, int want, int *got,
-                            pawl_error *err) {
-  claim c = {.stmt = stmt, .shard = e->next_shard, .want = want};
+/* Of one shard after the other. *want: then no more than there was room for. */
+static pawl_code claim_next(pawl_engine *e, pawl_stmt stmt, int *want,
+                            int *got, pawl_error *err) {
+  claim c = {.stmt = stmt, .shard = e->next_shard, .want = *want};
   e->next_shard = (c.shard + 1) % e->nshards;
-  return claim_now(e, &c, got, err);
+  const pawl_code rc = claim_now(e, &c, got, err);
+  *want = c.want;
+  return rc;
 }
 
 /* N3: one, before the others. All that is held waits, and does nothing else
  * until this one has run. */
 static pawl_code claim_suspect(pawl_engine *e, int *got, pawl_error *err) {
-  for (int k = 0; k < e->nshards && !*got; k++)
-    MUST(claim_next(e, PAWL_STMT_agenda_claim_suspect, 1, got, err));
+  for (int k = 0; k < e->nshards && !*got; k++) {
+    int want = 1;
+    MUST(claim_next(e, PAWL_STMT_agenda_claim_suspect, &want, got, err));
+  }
   e->suspect_ready = *got > 0;
   PAWL_EACH_SLOT (e, h)
     if (*got && h->state != PAWL_SLOT_FREE && !h->flights) e->alone = h;
@@ -454,7 +463,7 @@ static pawl_code claim_suspect(pawl_engine *e, int *got, pawl_error *err) {
 }
 
 pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err) {
-  int n = 0, got = 0;
+  int n = 0, got = 0, more = 0;
 
   if (e->suspect_ready && !e->alone && e->nheld == e->nwaiting) {
     MUST(claim_suspect(e, &got, err));
@@ -462,10 +471,13 @@ pawl_code pawl_claim_more(pawl_engine *e, int want, pawl_error *err) {
   }
   if (!e->fresh_ready || pawl_alone_is_next(e)) return PAWL_OK;
   for (int k = 0; k < e->nshards && got < want; k++) {
-    MUST(claim_next(e, PAWL_STMT_agenda_claim, want - got, &n, err));
+    int room = want - got;
+    MUST(claim_next(e, PAWL_STMT_agenda_claim, &room, &n, err));
+    if (!room) look_for_room(e);
+    more = more || (n == room && n > 0 && room < want - got);
     got += n;
   }
-  if (got < want) e->fresh_ready = 0; /* until the next look */
+  if (got < want && !more) e->fresh_ready = 0; /* until the next look */
   return PAWL_OK;
 }
 
@@ -473,7 +485,7 @@ pawl_code pawl_claim_due(pawl_engine *e, int want, pawl_error *err) {
   int got;
 
   assert(e->nshards == 1);
-  return claim_next(e, PAWL_STMT_agenda_claim_due, want, &got, err);
+  return claim_next(e, PAWL_STMT_agenda_claim_due, &want, &got, err);
 }
 
 pawl_code pawl_claim_unlooked(pawl_engine *e, int want, pawl_error *err) {
@@ -520,6 +532,7 @@ pawl_code pawl_claim_send(pawl_engine *e, int want, pawl_error *err) {
   e->next_shard = (c.shard + 1) % e->nshards;
   TRY(send_claim(e, &c, err));
   if (c.at < 0) {
+    if (!c.want) look_for_room(e);
     e->fresh_ready = 0;
     return PAWL_OK;
   }

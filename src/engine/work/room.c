@@ -18,9 +18,11 @@ static int is_tight(const pawl_engine *e) {
 }
 
 void pawl_room_enter(pawl_engine *e) {
+  if (e->ration.used < e->left) e->left = e->ration.used;
   if (e->ration.refused == e->roomed && !is_tight(e)) return;
   e->roomed = e->ration.refused;
   pawl_room_make(e);
+  pawl_held_drop(e);
   e->left = e->ration.used;
 }
 
@@ -32,6 +34,6 @@ pawl_code pawl_room_begin(pawl_engine *e, pawl_error *err) {
   e->refused = e->ration.refused;
   e->most = e->most > 1 ? e->most / 2 : 1;
   MUST(pawl_aside_give_back(e, NULL, 0, err));
-  pawl_held_shrink(e);
+  pawl_held_drop(e);
   return PAWL_OK;
 }

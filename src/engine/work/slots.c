@@ -60,10 +60,11 @@ static int has_room(const pawl_engine *e) {
 
 pawl_code pawl_held_make(pawl_engine *e, int *n, pawl_error *err) {
   int nfree = -e->claiming; /* those are on their way */
+
+  if (*n < 1) return PAWL_OK;
   PAWL_EACH_SLOT (e, h) nfree += h->state == PAWL_SLOT_FREE;
   while (nfree < *n && (nfree < 1 || has_room(e)) && make_held(e)) nfree++;
-  if (nfree < 1 && e->nheld_slots < pawl_held_max(e))
-    return pawl_fail_memory(err);
+  if (nfree < 1 && !e->nheld && !e->claiming) return pawl_fail_memory(err);
   if (nfree < *n) *n = nfree > 0 ? nfree : 0;
   return PAWL_OK;
 }
@@ -122,10 +123,13 @@ void pawl_held_lose_lease(pawl_engine *e, pawl_held *h, const char *then) {
   pawl_held_lose(e, h, &err);
 }
 
-void pawl_held_shrink(pawl_engine *e) {
+void pawl_held_drop(pawl_engine *e) {
   while (e->nheld_slots && !e->claiming &&
          e->held[e->nheld_slots - 1]->state == PAWL_SLOT_FREE)
     drop_last(e);
+}
+
+void pawl_held_shrink(pawl_engine *e) {
   PAWL_EACH_SLOT (e, h) {
     if (h->state != PAWL_SLOT_FREE) continue;
     deinit_held(e, h);

@@ -170,8 +170,8 @@ static inline void pawl_held_look(pawl_held *h, pawl_look look) {
 }
 
 /* `*n` are about to be claimed: makes slots for them, and says in `*n` for how
- * many there is one; 0: all pawl_held_max are taken. NOMEM when it is short
- * for the first. */
+ * many there is one; 0: what is held has to go first. NOMEM when it is short
+ * for the first, and nothing is held. */
 pawl_code pawl_held_make(pawl_engine *e, int *n, pawl_error *err);
 /* A free slot; NULL: more came than pawl_held_make was told of. */
 pawl_held *pawl_held_get(pawl_engine *e);
@@ -179,7 +179,10 @@ int pawl_held_max(const pawl_engine *e);
 /* Frees what was loaded for a transfer to another version. */
 void pawl_held_forget(pawl_engine *e, pawl_held *h);
 void pawl_held_close(pawl_engine *e); /* all of them */
-/* Gives back what free slots have kept, and those at the end themselves. */
+/* Gives back the free slots at the end: between calls alone, as rounds and
+ * visits point to those that they had. */
+void pawl_held_drop(pawl_engine *e);
+/* Gives back what free slots have kept. */
 void pawl_held_shrink(pawl_engine *e);
 /* It was claimed, or has its turn: those in use are in that order, from
  * e->first_turn on. */
