@@ -198,8 +198,8 @@ kit.describe("an engine with a limit of memory", function(backend)
     local whole, clock, url = backend.fresh()
     assert(whole:load(tmp.file("flow.lua", HEAVY)))
     local id = assert(whole:start "t.heavy")
-    local engine <close> = assert(pawl.open(url, private {
-      memory_bytes = 1 * MB, clock = clock, create = false }))
+    local engine = kit.rival(backend, url, clock,
+      private { memory_bytes = 1 * MB })
     assert(engine:tick(0.1))
     assert.equal("created", kit.status(engine, id))
     local due = assert(engine:next_due())
