@@ -280,18 +280,12 @@ returning a.instance;
 -- rows: every integer
 -- every: row
 -- Instances that end, and nothing has come in for them. First of its unit: what
--- follows needs no other look at the lease. Nothing is locked before: what the
--- row must be like is asked again where it is deleted, for a server may come
--- here with a newer row than was found.
+-- follows needs no other look at the lease.
 with gone as (
 delete from pawl.agenda a
  using {{flat_rows}}
- cross join lateral (
-  select ctid as place from pawl.agenda
-   where shard = @shard and instance = s.id and lease = s.lease
-     and latch = s.seen offset 0) g
- where a.shard = @shard and a.ctid = g.place and a.lease = s.lease
-   and a.latch = s.seen
+ where {{in_shard_of a; s}} and a.instance = s.id
+   and a.lease = s.lease and a.latch = s.seen
 returning 1)
 select 1 / (count(*) = cardinality(@id))::integer as every from gone;
 

@@ -5,14 +5,19 @@
 -- A statement's lists, as rows.
 unnest({{@lists}}) as s ({{lists}})
 
+-- fragment: in_shard_of
+-- Is {{1}} in that of {{2}}? Behind this what else the key has of {{2}}, and no
+-- constant: so {{1}} is found by all of it, or in no way that is allowed (0006).
+{{1}}.shard = any (array[{{2}}.shard])
+
 -- fragment: short_rows
 -- The same, of which the planner is told that they are few.
 (select * from {{rows}}
   limit cardinality(@id)) s
 
 -- fragment: flat_rows
--- The same, without a store of its own for them.
-(select {{unnested}} limit cardinality(@id)) s
+-- The same, without a store of its own for them; each has the shard.
+(select {{unnested}}, @shard as shard limit cardinality(@id)) s
 
 -- fragment: lease_guard
 -- The lease guard, behind rows s of id, lease, latch.
@@ -119,7 +124,7 @@ from {{flat_rows}} {{lease_guard}}
      from pawl.instance
     where shard = @shard and id = s.id and commits = s.commits offset 0) g
  where i.shard = @shard and i.ctid = g.place and i.commits = s.commits
-returning i.id, i.workflow, i.version, i.status, s.was, g.was_node,
+returning i.shard, i.id, i.workflow, i.version, i.status, s.was, g.was_node,
   {{counted_node i.status; i.token_no; i.node}} as node, i.deleted_at, i.updated_at
 ), counted as (
 insert into pawl.counter ({{counter_columns}})
@@ -131,12 +136,9 @@ select @shard, workflow, version, was, was_node, status, node,
 
 -- fragment: moved_stand
 update pawl.standing t set status = m.status
-   from moved m
-   cross join lateral (
-    select ctid as place from pawl.standing
-     where shard = @shard and workflow = m.workflow and status = m.was
-       and instance = m.id offset 0) g
-  where t.shard = @shard and t.ctid = g.place and m.status <> m.was
+  from moved m
+ where {{in_shard_of t; m}} and t.workflow = m.workflow
+   and t.status = m.was and t.instance = m.id and m.status <> m.was
 
 -- fragment: waiters_are_told
 -- As `moved` are over: hardly anybody waits, so it is asked once whether
@@ -228,12 +230,8 @@ delete from pawl.standing t
 
 -- fragment: running_place
 -- Behind an update of instance i: the rows s that run, as they were read.
-cross join lateral (
-   select ctid as place from pawl.instance
-    where shard = @shard and id = s.id and commits = s.commits
-      and status = 'running' offset 0) g
- where i.shard = @shard and i.ctid = g.place and i.commits = s.commits
-   and i.status = 'running'
+where {{in_shard_of i; s}} and i.id = s.id
+  and i.commits = s.commits and i.status = 'running'
 
 -- fragment: candidates
 -- Ready rows of the wanted versions, the first {{2}}, read without locks.

@@ -359,18 +359,15 @@ update pawl.instance as i
             then {{turned 'completed'; null; @now}} end;
 -- only: postgres
   from {{flat_rows}} {{running_place}}
-returning i.id, i.workflow, i.version), counted as (
+returning i.shard, i.id, i.workflow, i.version, 'running' as was), counted as (
 insert into pawl.counter ({{counter_columns}})
 select @shard, workflow, version, 'running', '', 'completed', '',
        date_trunc('minute', {{now}}), count(*)
   from moved group by workflow, version), stood as (
 update pawl.standing t set status = 'completed'
   from moved m
-  cross join lateral (
-   select ctid as place from pawl.standing
-    where shard = @shard and workflow = m.workflow and status = 'running'
-      and instance = m.id offset 0) g
- where t.shard = @shard and t.ctid = g.place), told as (
+ where {{in_shard_of t; m}} and t.workflow = m.workflow
+   and t.status = m.was and t.instance = m.id), told as (
 {{waiters_are_told}})
 select 1 / (count(*) = cardinality(@id))::integer as every from moved;
 
