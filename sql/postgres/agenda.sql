@@ -4,27 +4,7 @@
 -- Which workflow versions have ready rows: jumps from one to the next in the
 -- index, so the cost is in the number of versions, not of rows. Suspended
 -- workflows are left out; so they are of claims, which may come later.
-with recursive fresh as (
-  (select workflow, version from pawl.agenda
-    {{fresh_rows}}
-    order by workflow, version limit 1)
-  union all
-  select n.workflow, n.version from fresh f cross join lateral (
-    select workflow, version from pawl.agenda a
-     {{fresh_rows}}
-       and (a.workflow, a.version) > (f.workflow, f.version)
-     order by workflow, version limit 1) n
-), suspect as (
-  (select workflow, version from pawl.agenda
-    {{suspect_rows}}
-    order by workflow, version limit 1)
-  union all
-  select n.workflow, n.version from suspect f cross join lateral (
-    select workflow, version from pawl.agenda a
-     {{suspect_rows}}
-       and (a.workflow, a.version) > (f.workflow, f.version)
-     order by workflow, version limit 1) n
-)
+with recursive {{offers fresh}}, {{offers suspect}}
 select workflow, version, suspect
   from (select workflow, version, false as suspect from fresh
         union all

@@ -233,6 +233,21 @@ delete from pawl.standing t
 where {{in_shard_of i; s}} and i.id = s.id
   and i.commits = s.commits and i.status = 'running'
 
+-- fragment: offers
+-- Versions of which fragment {{1}}_rows has rows, as {{1}}: from one to the
+-- next in the index.
+{{1}} as (
+  (select workflow, version from pawl.agenda
+    {{{{1}}_rows}}
+    order by workflow, version limit 1)
+  union all
+  select n.workflow, n.version from {{1}} f cross join lateral (
+    select workflow, version from pawl.agenda a
+     {{{{1}}_rows}}
+       and (a.workflow, a.version) > (f.workflow, f.version)
+     order by workflow, version limit 1) n
+)
+
 -- fragment: candidates
 -- Ready rows of the wanted versions, the first {{2}}, read without locks.
 select a.place, a.priority, a.due_at

@@ -4,43 +4,7 @@
 -- name: agenda_offers
 -- Differs: no lateral joins, and an index does not compare pairs: the jumps go
 -- from workflow to workflow first, then from version to version of each.
-with recursive
-fresh_code (workflow) as (
-  select (select min(workflow) from pawl_agenda
-           {{fresh_rows}})
-  union all
-  select (select min(a.workflow) from pawl_agenda a
-           {{fresh_rows}}
-             and a.workflow > c.workflow)
-    from fresh_code c where c.workflow is not null),
-fresh (workflow, version) as (
-  select c.workflow, (select min(a.version) from pawl_agenda a
-           {{fresh_rows}}
-             and a.workflow = c.workflow)
-    from fresh_code c where c.workflow is not null
-  union all
-  select f.workflow, (select min(a.version) from pawl_agenda a
-           {{fresh_rows}}
-             and a.workflow = f.workflow and a.version > f.version)
-    from fresh f where f.version is not null),
-suspect_code (workflow) as (
-  select (select min(workflow) from pawl_agenda
-           {{suspect_rows}})
-  union all
-  select (select min(a.workflow) from pawl_agenda a
-           {{suspect_rows}}
-             and a.workflow > c.workflow)
-    from suspect_code c where c.workflow is not null),
-suspect (workflow, version) as (
-  select c.workflow, (select min(a.version) from pawl_agenda a
-           {{suspect_rows}}
-             and a.workflow = c.workflow)
-    from suspect_code c where c.workflow is not null
-  union all
-  select f.workflow, (select min(a.version) from pawl_agenda a
-           {{suspect_rows}}
-             and a.workflow = f.workflow and a.version > f.version)
-    from suspect f where f.version is not null)
+with recursive {{offers fresh}}, {{offers suspect}}
 select workflow, version, suspect
   from (select workflow, version, 0 as suspect
           from fresh where version is not null

@@ -183,6 +183,28 @@ cross join pawl_task t indexed by pawl_task_visit
 -- The same of those that were archived.
 cross join ({{archived}}) t on t.shard = {{1}} and t.id = {{2}}
 
+-- fragment: offers
+-- Versions of which fragment {{1}}_rows has rows, as {{1}}: from one to the
+-- next in the index, first of workflows, then of each one's versions.
+{{1}}_code (workflow) as (
+  select (select min(workflow) from pawl_agenda
+           {{{{1}}_rows}})
+  union all
+  select (select min(a.workflow) from pawl_agenda a
+           {{{{1}}_rows}}
+             and a.workflow > c.workflow)
+    from {{1}}_code c where c.workflow is not null),
+{{1}} (workflow, version) as (
+  select c.workflow, (select min(a.version) from pawl_agenda a
+           {{{{1}}_rows}}
+             and a.workflow = c.workflow)
+    from {{1}}_code c where c.workflow is not null
+  union all
+  select f.workflow, (select min(a.version) from pawl_agenda a
+           {{{{1}}_rows}}
+             and a.workflow = f.workflow and a.version > f.version)
+    from {{1}} f where f.version is not null)
+
 -- fragment: status_walk
 select {{listed}} from pawl_instance t indexed by pawl_instance_workflow
  where t.shard = @shard and t.status = @status and t.workflow = @workflow
