@@ -198,12 +198,9 @@ select i.shard, i.id, i.workflow, i.version, i.executor_group,
 update pawl.agenda a
    set takeovers = 0,
        latch = case when a.latch = s.seen then 0 else a.latch end
-  from {{short_rows}}
- cross join lateral (
-  select ctid as place from pawl.agenda
-   where shard = @shard and instance = s.id and lease = s.lease
-     and (s.latch is null or latch = s.latch) offset 0) g
- where a.shard = @shard and a.ctid = g.place and a.lease = s.lease
+  from {{flat_rows}}
+ where {{in_shard_of a; s}} and a.instance = s.id and a.lease = s.lease
+   and (s.latch is null or a.latch = s.latch)
 returning a.instance, a.latch;
 
 -- name: agenda_release
@@ -219,23 +216,16 @@ update pawl.agenda a
        due_at = case when a.latch <> s.seen
                      then least(coalesce(@now, now()), s.due_at)
                      else s.due_at end
-  from {{short_rows}}
- cross join lateral (
-  select ctid as place from pawl.agenda
-   where shard = @shard and instance = s.id and lease = s.lease
-     and (s.latch is null or latch = s.latch)
-     and (s.due_at is not null or latch <> s.seen) offset 0) g
- where a.shard = @shard and a.ctid = g.place and a.lease = s.lease;
+  from {{flat_rows}}
+ where {{in_shard_of a; s}} and a.instance = s.id and a.lease = s.lease
+   and (s.latch is null or a.latch = s.latch)
+   and (s.due_at is not null or a.latch <> s.seen);
 
 -- name: agenda_end
 -- args: @shard smallint, @id uuid[], @lease uuid[], @seen integer[]
 delete from pawl.agenda a
- using {{short_rows}}
- cross join lateral (
-  select ctid as place from pawl.agenda
-   where shard = @shard and instance = s.id and lease = s.lease
-     and latch = s.seen offset 0) g
- where a.shard = @shard and a.ctid = g.place and a.lease = s.lease
+ using {{flat_rows}}
+ where {{in_shard_of a; s}} and a.instance = s.id and a.lease = s.lease
    and a.latch = s.seen;
 
 -- name: agenda_stray
@@ -264,8 +254,8 @@ returning a.instance;
 with gone as (
 delete from pawl.agenda a
  using {{flat_rows}}
- where {{in_shard_of a; s}} and a.instance = s.id
-   and a.lease = s.lease and a.latch = s.seen
+ where {{in_shard_of a; s}} and a.instance = s.id and a.lease = s.lease
+   and a.latch = s.seen
 returning 1)
 select 1 / (count(*) = cardinality(@id))::integer as every from gone;
 
