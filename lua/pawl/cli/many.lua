@@ -52,12 +52,8 @@ local function guarded(engine, ...)
   sys.watch(engine)
   local result = table.pack(pcall(run, engine, ...))
   sys.watch(nil)
-  if result[1] then return result[2] end
-  local err = result[2]
-  if sys.caught() and type(err) == "table" and err.code == "interrupted" then
-    err.exit_code = 128 + sys.caught()
-  end
-  error(err, 0)
+  if not result[1] then error(result[2], 0) end
+  return result[2]
 end
 
 local function print_refusals(opts, report)
