@@ -162,10 +162,12 @@ function store.in_flags(opts, err, text)
   end))
 end
 
---- The hint of an error, if it has one, where people read it.
+--- The hint of an error, if it has one, where people read it. Commands that
+--- only ask open what cannot be written by themselves: no option says so.
 ---@return string?
 function store.hint_of(opts, err)
-  return err.hint and store.point(opts, store.in_flags(opts, err, err.hint))
+  local hint = err.hint and err.hint:gsub("; [^;]*`create = false`", "")
+  return hint and store.point(opts, store.in_flags(opts, err, hint))
 end
 
 --- A hint below what was said on standard error.
