@@ -24,8 +24,7 @@ local function tell(opts, one, words)
   term.print(("%s: %s"):format(err and err.where or one.file,
     err and err.code .. ": " .. err.message or outcome
       or "nothing is wrong with it"))
-  local hint = err and store.hint_of(opts, err)
-  if hint then term.print(" hint: ", hint) end
+  if err then store.tell_hint(opts, err, term.print) end
 end
 
 local function deploy(opts, files)

@@ -34,8 +34,7 @@ function failure.report(opts, err)
   end
   term.warn(("pawl: %s: %s"):format(err.code,
     term.clean(store.in_flags(opts, err, message))))
-  local hint = store.hint_of(opts, err)
-  if hint then term.warn(" hint: " .. hint) end
+  store.tell_hint(opts, err)
   return failure.exit(err)
 end
 

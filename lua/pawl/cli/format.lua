@@ -53,8 +53,8 @@ function format.since(text, now)
   return at and format.age(math.max(now - at / 1e6, 0))
 end
 
---- "shop.order@2"; the code alone where no worker has begun it yet: it takes its
---- version then.
+--- "shop.order@2"; the code alone where no worker has begun it yet: it takes
+--- its version then.
 function format.workflow(code, version)
   return version and version > 0 and ("%s@%d"):format(code, version) or code
 end

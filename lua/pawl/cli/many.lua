@@ -61,8 +61,7 @@ local function print_refusals(opts, report)
     term.print(("refused %d%s: %s, such as %s: %s"):format(r.count,
       r.others and " for other reasons" or "", r.code, r.id,
       term.clean(r.message)))
-    local hint = store.hint_of(opts, r)
-    if hint then term.print(" hint: ", hint) end
+    store.tell_hint(opts, r, term.print)
   end
 end
 

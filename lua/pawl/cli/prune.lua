@@ -82,7 +82,7 @@ local function persist(opts, engine, given, how)
     if waited >= 1 and not told then
       told = true
       term.warn(("waiting, %d s at most: %s"):format(patience, err.message))
-      term.warn(" hint: ", store.hint_of(opts, err))
+      store.tell_hint(opts, err)
     end
     sys.sleep(0.1)
   end

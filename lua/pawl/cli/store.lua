@@ -170,10 +170,15 @@ function store.hint_of(opts, err)
   return hint and store.point(opts, store.in_flags(opts, err, hint))
 end
 
---- A hint below what was said on standard error.
-function store.hint(opts, text)
-  term.warn(" hint: " .. store.point(opts, text))
+--- What to do about an error, if that is known, below what was said of it.
+---@param say? fun(text: string)  where it was said; on standard error
+function store.tell_hint(opts, err, say)
+  local hint = store.hint_of(opts, err)
+  if hint then (say or term.warn)(" hint: " .. hint) end
 end
+
+--- The same, of what is no error.
+function store.hint(opts, text) store.tell_hint(opts, { hint = text }) end
 
 --- Was the instance of a key started with another input?
 function store.is_other_input(engine, id, input)

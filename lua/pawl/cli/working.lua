@@ -127,9 +127,10 @@ local note = working.note
 
 --- What to do about an error that was noted.
 function working.hint(worker, err)
-  local hint = store.hint_of(worker.opts, err)
-  if not hint or worker.json then return end
-  tell(worker, " hint: " .. hint, {}, nil, true)
+  if worker.json then return end
+  store.tell_hint(worker.opts, err, function(text)
+    tell(worker, text, {}, nil, true)
+  end)
 end
 
 ---- trouble -----------------------------------------------------------------
