@@ -125,10 +125,11 @@ for _, backend in ipairs(backends) do
       says "Z definition: flow.lua:%d.*; t.dev 1 goes on as it was\n"
       -- drawn otherwise, and in use
       here:write("flow.lua", flow('"b"', '"c"'))
-      says 'exists: .*node "c" is not in the stored version.*goes on as it was'
+      says('exists: .*node "c" is not in the stored version; .*, and instance '
+        .. id:gsub("%-", "%%-") .. " still runs it; t.dev 1 goes on as it was")
       says "hint: .*version = 2"
       os.remove(here.dir .. "/flow.lua")
-      says "notfound: flow.lua.*goes on as it was\n"
+      says "Z flow.lua is gone; t.dev 1 goes on as it was\n"
       json("signal", "go", "--instance", id)
       assert.same({ a = "one", b = "one" }, ended(id))
       -- as a version of its own it is right
@@ -181,6 +182,37 @@ describe("pawl dev", function()
         '"c"'))
       assert.truthy(dev:wait_for("loaded t.dev 2 ", PATIENCE), dev:output())
     end)
+
+  it("says that a file of a folder is gone, and takes it when it is back",
+    function()
+      local here = command.folder()
+      here:write("flow.lua", FLOW)
+      here:write("other.lua", flow("t%.dev", "t.other"))
+      local dev = here:start("dev", ".")
+      assert.truthy(dev:wait_for("loaded t.other 1", PATIENCE), dev:errors())
+      os.rename(here.dir .. "/other.lua", here.dir .. "/away")
+      assert.truthy(dev:wait_for("Z %./other.lua is gone; t.other 1 goes on "
+        .. "as it was\n", PATIENCE), dev:output())
+      os.rename(here.dir .. "/away", here.dir .. "/other.lua")
+      assert.truthy(dev:wait_for("is gone.*loaded t.other 1 from ./other.lua",
+        PATIENCE), dev:output())
+      local _, told = dev:output():gsub("is gone", "")
+      assert.equal(1, told)
+    end)
+
+  it("says that a hot-fix is in the way, where nobody else is", function()
+    local here = command.folder()
+    here:write("flow.lua", FLOW)
+    local dev = here:start("dev", "flow.lua", "--start")
+    assert.truthy(dev:wait_for("started t.dev", PATIENCE), dev:errors())
+    here:write("flow.lua", flow('ctx.vars.b = "one"', 'ctx.vars.b = 2'))
+    assert.truthy(dev:wait_for("hot%-fixed t.dev 1", PATIENCE), dev:output())
+    assert.equal(0, here:pawl("cancel", "-w", "t.dev", "--yes").code)
+    here:write("flow.lua", flow('"b"', '"c"'))
+    assert.truthy(dev:wait_for('node "c" is not in the stored version; '
+      .. 'workflow "t.dev" version 1 is stored with other contents, by a '
+      .. "hot%-fix; t.dev 1 goes on", PATIENCE), dev:output())
+  end)
 
   it("says so when two files have one version", function()
     local here = command.folder()

@@ -1,5 +1,6 @@
 -- pawl prune, and pawl worker --retain.
 local command = require "spec.support.command"
+local pawl = require "pawl"
 local shell = require "spec.support.shell"
 local tmp = require "spec.support.tmp"
 
@@ -81,6 +82,23 @@ describe("pawl prune", function()
       { told[1].text, told[2] and told[2].text })
     assert.truthy(told[1].by)
     assert.equal(2, #told)
+  end)
+
+  it("says what went until a signal came, and goes on when asked", function()
+    local here = filled()
+    local function stopped(by, code, ...)
+      local words = { "prune", "--retain", "0s", ... }
+      words[#words + 1] = { env = { PAWL_FAULT = "engine.prune.step=" .. by } }
+      local ran = here:pawl(table.unpack(words))
+      assert.equal(code, ran.code, ran.err)
+      assert.equal("stopped; the same again goes on\n", ran.err)
+      return ran.out
+    end
+    assert.matches("\ninstances +1 .*\nthere may be more\n$",
+      stopped("int@2", 130))
+    local report = pawl.json.decode(stopped("term@3", 143, "--json"))
+    assert.same({ 1, false }, { report.instances.removed, report.finished })
+    assert.equal(0, here:pawl("prune", "--retain", "0s").code)
   end)
 
   it("says for whom it waits", function()

@@ -182,6 +182,22 @@ describe("pawl run", function()
     assert.is_nil(io.open(here.dir .. "/pawl.db"))
   end)
 
+  it("makes no store for a file that is drawn wrong", function()
+    local here = folder(flows.broken)
+    here:write("good.lua", flows.hello)
+    for _, words in ipairs { { "run", "flow.lua" }, { "worker", "flow.lua" },
+      { "worker", "good.lua", "flow.lua" } } do
+      words[#words + 1] = { env = { PAWL_STORE = here.dir .. "/new.db" } }
+      local ran = here:pawl(table.unpack(words))
+      assert.equal(1, ran.code, ran.err)
+      assert.matches("^pawl: definition: flow.lua:%d+: ", ran.err)
+      assert.is_nil(io.open(here.dir .. "/new.db"))
+      assert.equal(0, here:pawl("migrate").code)
+      words[#words] = nil
+      assert.equal(ran.err, here:pawl(table.unpack(words)).err)
+    end
+  end)
+
   it("reads the input from a file and from standard input", function()
     local here = folder(flows.hello)
     here:write("in.json", '{"name":"file"}')

@@ -101,6 +101,15 @@ describe("a store that has failures", function()
     assert.equal(1, #told.problems.problems)
   end)
 
+  it("is told by code alone of what nobody has loaded yet", function()
+    here:pawl("start", "shop.other")
+    for _, words in ipairs { { "stats" }, { "top", "--once" } } do
+      local out = here:pawl(table.unpack(words)).out
+      assert.matches("\nshop.other +1 ", out)
+      assert.matches("\nshop.order@1 +1 ", out)
+    end
+  end)
+
   it("says who holds what is held", function()
     here:write("slow.lua", SLOW)
     here:pawl("start", "shop.slow")

@@ -89,6 +89,19 @@ describe("--watch", function()
     end
   end)
 
+  it("counts all there are, and not as many as a screen has room for",
+    function()
+      local here = folder()
+      here:write("many.jsonl", ("{}\n"):rep(24))
+      assert.equal(0, here:pawl("start", "t.timer", "--many",
+        "many.jsonl").code)
+      for words, counted in pairs { ["--count"] = "\27%[H\27%[2J25\n",
+        ["--group-by workflow"] = "\n +25  t.timer\n25\n" } do
+        assert.matches(counted, shown(here, ("timeout -s INT 1 %s list "
+          .. "--watch %s"):format(command.path, words)))
+      end
+    end)
+
   it("is refused where nobody watches", function()
     local here, id = folder()
     for _, words in ipairs { { "list", "--watch" },

@@ -214,6 +214,22 @@ describe("a restored SQLite store", function()
     assert.equal(0, assert(rival:explain(id)).takeovers or 0)
   end)
 
+  it("says what found no memory, under which limit", function()
+    local engine = assert(pawl.open(":memory:", { memory_bytes = 1 << 20 }))
+    assert(engine:load(kit.one(function() end)))
+    for _ = 1, 8 do
+      assert(engine:start("t.one", { text = ("x"):rep(200000) }))
+    end
+    local copy, err = engine:backup_bytes()
+    assert.is_nil(copy)
+    assert.equal("nomem", err.code)
+    local size = err.message:match "^out of memory for the copy of (%d+) bytes$"
+    assert(tonumber(size) > 1 << 20, err.message)
+    assert.matches("its memory_bytes is 1048576", err.hint)
+    assert.truthy(engine:list())
+    engine:close()
+  end)
+
   it("takes nothing from who had a lease in what was there before", function()
     local engine, clock, url = sqlite.fresh()
     local steps = 0

@@ -120,6 +120,33 @@ kit.describe("what is told of how a visit was entered", function(backend)
     end
   end)
 
+  it("leaves out what is behind a join in an item, where one row led to it",
+    function()
+      local function race(in_item)
+        local over = in_item and "i" or "z"
+        local flow = pawl.workflow { code = "t.race",
+          start = in_item and "i" or "f" }
+        if in_item then
+          flow:each("i", { items = function() return { 1 } end, branch = "f",
+            next = "z" })
+        end
+        flow:fork("f", { next = { l = "a", r = "b" } })
+        flow:step("a", { next = "j", run = noop })
+        flow:wait("b", { event = "never", next = "j" })
+        flow:join("j", { expect = "any", losers = "cancel", next = "c" })
+        flow:choice("c", { next = { yes = "e", no = over },
+          choose = function() return "yes" end })
+        flow:step("e", { next = "d", run = noop })
+        flow:step("d", { next = over, run = noop })
+        flow:finish "z"
+        return told(begun(flow))
+      end
+      assert.same({ "started i=-", "step a=?", "dropped b=?", "step e=?",
+        "step d=-", "each i=-" }, race(true))
+      assert.same({ "started f=-", "step a=l", "dropped b=r", "step e=yes",
+        "step d=-" }, race(false))
+    end)
+
   it("knows forks, joins and further eachs within an item", function()
     local flow = pawl.workflow { code = "t.within", start = "e" }
     flow:each("e", { items = function() return { 1, 2 } end, branch = "a",

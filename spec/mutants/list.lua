@@ -1031,7 +1031,7 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
   -- ---- files that change ----
   { name = "pawl dev has running instances go on with the old file",
     file = "lua/pawl/cli/dev.lua",
-    from = [[if err.code == "exists" then]],
-    to = [[if err.code == "never" then]],
+    from = [[if err.code ~= "exists" then]],
+    to = [[if err.code ~= "never" then]],
     specs = { "spec/cli/dev_spec.lua" } },
 }

@@ -242,16 +242,21 @@ static pawl_code begin_view(pawl_sqconn *c, pawl_error *err) {
                          err);
 }
 
+static pawl_code fail_bytes(sqlite3_int64 size, pawl_error *err) {
+  return pawl_fail(err, PAWL_NOMEM, "out of memory for the copy of %lld bytes",
+                   (long long)size);
+}
+
 pawl_code pawl_sqbackup_bytes(pawl_sqconn *c, pawl_copy *copy,
                               pawl_error *err) {
   sqlite3_int64 size = 0;
 
   MUST(begin_view(c, err));
   unsigned char *image = sqlite3_serialize(c->db, "main", &size, 0);
-  if (!image) return pawl_failure_memory(err);
+  if (!image) return fail_bytes(size, err); /* it has told how many */
   pawl_buf_add(copy->bytes, image, (size_t)size);
   sqlite3_free(image);
-  MUST(pawl_buf_check(copy->bytes, err));
+  if (copy->bytes->failed) return fail_bytes(size, err);
   for (int i = 0; i < NALONE; i++)
     memcpy(copy->bytes->at + alone[i].at, alone[i].bytes, alone[i].size);
   copy->size = size;

@@ -471,7 +471,7 @@ static pawl_code fail_opening(const char *path, pawl_error *err) {
   return fail_path(
       path, PAWL_READONLY, "25006", "cannot be written",
       "let this user write the file and its folder; who only asks "
-      "opens it with `create` -1 (in Lua: false)",
+      "opens it with `create` -1",
       err);
 }
 

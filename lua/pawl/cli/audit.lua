@@ -20,8 +20,7 @@ local columns = {
   { title = "TYPE", value = function(e) return e.type end },
   { title = "INSTANCE", value = function(e) return e.shown end },
   { title = "WORKFLOW", flex = true, drop = 1, value = function(e)
-    return e.version and e.version > 0 and e.workflow .. "@" .. e.version
-      or e.workflow
+    return format.workflow(e.workflow, e.version)
   end },
   { title = "DETAIL", flex = true, value = detail },
 }

@@ -51,8 +51,7 @@ end
 
 local function run(opts, args)
   if opts.json then term.divert() end -- a file's top level may print
-  local engine <close> = store.try(pawl.open(":memory:",
-    { state = "private", trust = opts.trust }))
+  local engine <close> = store.aside(opts)
   local results, code = pawl.array(), 0
   for _, path in ipairs(args) do
     local result = check_one(engine, path, opts)

@@ -3,7 +3,6 @@ local act = require "pawl.cli.act"
 local core = require "pawl.core"
 local format = require "pawl.cli.format"
 local options = require "pawl.cli.options"
-local pawl = require "pawl"
 local store = require "pawl.cli.store"
 local term = require "pawl.cli.term"
 local workflow_files = require "pawl.cli.workflow_files"
@@ -25,23 +24,16 @@ local function tell(opts, one, words)
   term.print(("%s: %s"):format(err and err.where or one.file,
     err and err.code .. ": " .. err.message or outcome
       or "nothing is wrong with it"))
-  local hint = err and store.hint_of(opts, err)
-  if hint then term.print(" hint: ", hint) end
+  if err then store.tell_hint(opts, err, term.print) end
 end
 
---- Where there is no store yet, none is made for what is wrong: the files are
---- deployed to one in memory first.
 local function deploy(opts, files)
   local given = { by = act.user(opts) }
-  local there, err = store.find(opts)
-  if not there and err.code == "notfound" then
-    local engine <close> = store.try(pawl.open(":memory:",
-      { state = "private", trust = opts.trust, tenant = opts.tenant }))
-    local deployed, why, wrong = engine:deploy(files, given)
-    if not deployed then return nil, why, wrong end
-  end
-  local engine <close> = there or store.leave(opts)
-  return engine:deploy(files, given)
+  local function all(engine) return engine:deploy(files, given) end
+  local engine <close>, err, wrong = store.open_for(opts, all)
+  if not engine then return nil, err, wrong end
+  store.tell_new(opts, engine)
+  return all(engine)
 end
 
 local function run(opts, args)

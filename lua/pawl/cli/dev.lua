@@ -29,6 +29,13 @@ local function modules_of(engine, path, info)
   return found
 end
 
+--- What differs, and who stands in the way of another version in its place.
+local function both(fixing, loading)
+  if fixing.code ~= "exists" then return fixing end
+  return { code = fixing.code, where = fixing.where, hint = fixing.hint,
+    message = ("%s; %s"):format(fixing.message, loading.message) }
+end
+
 --- A version that nobody uses is replaced, one that is in use is hot-fixed;
 --- where that cannot be, what was loaded before goes on.
 local function take(worker, engine, path)
@@ -37,14 +44,11 @@ local function take(worker, engine, path)
     told(worker, "loaded", path, info, "loaded %s %d")
     return info
   end
-  if err.code == "exists" then
-    info, err = engine.workflows:hotfix(path, { reason = "pawl dev" })
-    if info then
-      told(worker, "hotfixed", path, info, "hot-fixed %s %d, revision %d,")
-      return info
-    end
-  end
-  return nil, err
+  if err.code ~= "exists" then return nil, err end
+  local fixed, why = engine.workflows:hotfix(path, { reason = "pawl dev" })
+  if not fixed then return nil, both(why, err) end
+  told(worker, "hotfixed", path, fixed, "hot-fixed %s %d, revision %d,")
+  return fixed
 end
 
 local function say_error(worker, file, err, more)
@@ -55,10 +59,21 @@ local function say_error(worker, file, err, more)
   working.hint(worker, err)
 end
 
-local function complain(worker, file, err)
-  local before = file.info and ("; %s %d goes on as it was"):format(
+--- "; t.a 1 goes on as it was", where it was ever loaded.
+local function going_on(file)
+  return file.info and ("; %s %d goes on as it was"):format(
     file.info.workflow, file.info.version) or ""
-  say_error(worker, file, err, before)
+end
+
+local function complain(worker, file, err)
+  say_error(worker, file, err, going_on(file))
+end
+
+local function say_gone(worker, file)
+  local info = file.info or {}
+  working.note(worker, "gone", ("%s is gone%s"):format(file.path,
+    going_on(file)), { file = file.path, workflow = info.workflow,
+    version = info.version })
 end
 
 --- `pawl worker` refuses one version in two files; here either may be the one
@@ -92,6 +107,10 @@ end
 
 --- True when it is done with, well or not; a store that is busy is asked again.
 local function reload(worker, engine, file)
+  if not sys.kind(file.path) then
+    say_gone(worker, file)
+    return true
+  end
   local info, err = take(worker, engine, file.path)
   if info then
     file.info = info
@@ -126,13 +145,17 @@ local function are_same(a, b)
   return true
 end
 
---- What a folder has now; and a file, also when it is not there.
-local function list(args)
-  local paths = {}
-  for _, arg in ipairs(args) do
+--- What there is now, and what there was.
+local function list(worker)
+  local paths, there = {}, {}
+  for _, arg in ipairs(worker.watched) do
     local ok, files = pcall(workflow_files, { arg })
-    if not ok then files = not sys.kind(arg) and { arg } or {} end
-    table.move(files, 1, #files, #paths + 1, paths)
+    for _, path in ipairs(ok and files or {}) do
+      paths[#paths + 1], there[path] = path, true
+    end
+  end
+  for path in pairs(worker.files) do
+    if not there[path] then paths[#paths + 1] = path end
   end
   return paths
 end
@@ -140,7 +163,7 @@ end
 --- Each that stands still since the last look, and is not as it was taken: who
 --- writes a file does not do it at once.
 local function look(worker, engine)
-  for _, path in ipairs(list(worker.watched)) do
+  for _, path in ipairs(list(worker)) do
     local file = worker.files[path] or { path = path }
     worker.files[path] = file
     local now = stamps_of(file)
@@ -178,13 +201,14 @@ return {
   about = "Does what `pawl worker` does, and looks at the files meanwhile: "
     .. "one that was changed is loaded again, and so is one whose bundled "
     .. "modules were. What becomes of it depends on who uses its version. "
-    .. "Nobody: it is replaced. Instances that have not ended: it is "
-    .. "hot-fixed, and they go on with it, from the handler that is next; "
-    .. "a graph that is drawn otherwise needs a version of its own, which "
-    .. "new instances take, and `version = \"auto\"` gives it one.\n\n"
+    .. "Nobody: it is replaced. Instances that have not ended, or it was "
+    .. "hot-fixed before: it is hot-fixed, and they go on with it, from the "
+    .. "handler that is next; a graph that is drawn otherwise needs a version "
+    .. "of its own, which new instances take, and `version = \"auto\"` gives "
+    .. "it one.\n\n"
     .. "What is wrong with a file is said, with its line, and what was loaded "
-    .. "before goes on, until the file is right. New files of a folder are "
-    .. "loaded as they come.\n\n"
+    .. "before goes on, until the file is right; so it does where a file is "
+    .. "gone. New files of a folder are loaded as they come.\n\n"
     .. "With --start each file has an instance started as it is loaded, and "
     .. "another one whenever it was changed. In `--store :memory:` nothing is "
     .. "left behind; in a file other commands see it all: `pawl top`, "

@@ -1,5 +1,6 @@
 --- What is said of an error, and with what code the command ends by it.
 local store = require "pawl.cli.store"
+local sys = require "pawl.sys"
 local term = require "pawl.cli.term"
 
 local failure = {}
@@ -14,9 +15,13 @@ local exits = {
   readonly = 5,
 }
 
---- Of an error that the store or the command line has.
+--- Of an error that the store or the command line has. What a signal cut short
+--- ends as that signal would have it.
 function failure.exit(err)
-  return err.exit_code or exits[err.code] or 1
+  if err.code == "interrupted" and sys.caught() then
+    return 128 + sys.caught()
+  end
+  return exits[err.code] or 1
 end
 
 ---@param opts table  what the command line said
@@ -29,8 +34,7 @@ function failure.report(opts, err)
   end
   term.warn(("pawl: %s: %s"):format(err.code,
     term.clean(store.in_flags(opts, err, message))))
-  local hint = store.hint_of(opts, err)
-  if hint then term.warn(" hint: " .. hint) end
+  store.tell_hint(opts, err)
   return failure.exit(err)
 end
 

@@ -53,6 +53,12 @@ function format.since(text, now)
   return at and format.age(math.max(now - at / 1e6, 0))
 end
 
+--- "shop.order@2"; the code alone where no worker has begun it yet: it takes
+--- its version then.
+function format.workflow(code, version)
+  return version and version > 0 and ("%s@%d"):format(code, version) or code
+end
+
 function format.json(value)
   local text, err = core.json_encode(value)
   if not text then error(err, 0) end

@@ -14,8 +14,7 @@ end
 
 local function graph_of_file(opts, path)
   term.divert() -- its top level may print
-  local engine <close> = store.try(pawl.open(":memory:",
-    { state = "private", trust = opts.trust }))
+  local engine <close> = store.aside(opts)
   return store.try(engine:check(path))
 end
 

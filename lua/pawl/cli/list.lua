@@ -107,7 +107,9 @@ end
 local most_watched = 20 -- that a screen has room for
 
 local function run(opts)
-  opts.limit = opts.limit or opts.watch and most_watched or nil
+  if opts.watch and not opts.count and not opts.group_by then
+    opts.limit = opts.limit or most_watched
+  end
   return watch.run(opts, function() return tell(opts) end)
 end
 

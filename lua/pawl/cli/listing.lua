@@ -18,10 +18,7 @@ end
 local columns = {
   { title = "ID", value = function(i) return i.shown end },
   { title = "WORKFLOW", flex = true, least = 10, tail = true,
-    value = function(i)
-      return i.version > 0 and ("%s@%d"):format(i.workflow, i.version)
-        or i.workflow -- nobody has loaded it yet
-    end },
+    value = function(i) return format.workflow(i.workflow, i.version) end },
   { title = "KEY", flex = true, sparse = true, drop = 1, tail = true,
     value = key_of },
   { title = "STATUS", value = function(i) return i.status end,

@@ -52,12 +52,8 @@ local function guarded(engine, ...)
   sys.watch(engine)
   local result = table.pack(pcall(run, engine, ...))
   sys.watch(nil)
-  if result[1] then return result[2] end
-  local err = result[2]
-  if sys.caught() and type(err) == "table" and err.code == "interrupted" then
-    err.exit_code = 128 + sys.caught()
-  end
-  error(err, 0)
+  if not result[1] then error(result[2], 0) end
+  return result[2]
 end
 
 local function print_refusals(opts, report)
@@ -65,8 +61,7 @@ local function print_refusals(opts, report)
     term.print(("refused %d%s: %s, such as %s: %s"):format(r.count,
       r.others and " for other reasons" or "", r.code, r.id,
       term.clean(r.message)))
-    local hint = store.hint_of(opts, r)
-    if hint then term.print(" hint: ", hint) end
+    store.tell_hint(opts, r, term.print)
   end
 end
 

@@ -75,13 +75,14 @@ local function persist(opts, engine, given, how)
   while true do
     local report, err = engine:prune(given, how)
     local waited = core.mono() - began
-    if report or err.code ~= "busy" or waited > patience or sys.caught() then
+    if report or err.code ~= "busy" or waited > patience then
       return store.try(report, err)
     end
+    store.end_if_stopped "stopped waiting; nothing was pruned"
     if waited >= 1 and not told then
       told = true
       term.warn(("waiting, %d s at most: %s"):format(patience, err.message))
-      term.warn(" hint: ", store.hint_of(opts, err))
+      store.tell_hint(opts, err)
     end
     sys.sleep(0.1)
   end
@@ -98,6 +99,9 @@ local function run(opts)
       term.print(format.json(report))
     else
       tell(report)
+    end
+    if not report.finished then
+      store.end_if_stopped "stopped; the same again goes on"
     end
     return 0
   end)

@@ -382,11 +382,13 @@ local function run(opts, args)
     sys.own_output() -- before the engine makes the handlers' state
     io.stdout:setvbuf("line")
   end
-  state.engine = store.open(opts, {
+  state.engine = store.try(store.open_for(opts, function(engine)
+    return engine:check(args[1])
+  end, {
     heartbeat_thread = true, -- a long handler keeps its lease
     trace = function(t) on_trace(state, t) end,
     log = function(...) on_log(state, ...) end,
-  })
+  }))
   return store.guarded(state.engine, function(engine)
     local info = store.try(engine:load(args[1]))
     state.executor = engine:executor_id()

@@ -30,7 +30,7 @@ end
 
 local COLUMNS = {
   { title = "WORKFLOW", flex = true, value = function(row)
-    return ("%s@%d"):format(row.workflow, row.version)
+    return format.workflow(row.workflow, row.version)
   end },
 }
 for i, status in ipairs(STATUSES) do
@@ -44,7 +44,7 @@ end
 
 local NODES = {
   { title = "STANDS AT", flex = true, value = function(row)
-    return ("%s@%d %s"):format(row.workflow, row.version, row.node)
+    return format.workflow(row.workflow, row.version) .. " " .. row.node
   end },
   { title = "STATUS", value = function(row) return row.status end },
   { title = "COUNT", right = true, value = function(row) return row.count end },

@@ -31,15 +31,48 @@ function store.open(opts, extra) return store.try(open(opts, extra)) end
 ---@return pawl.Engine?, pawl.Error?
 function store.find(opts) return open(opts, { create = false }) end
 
---- For commands that leave something in it: one that was not there is made, and
---- that is said. Whoever meant another path would look for it there.
----@return pawl.Engine
-function store.leave(opts)
-  local engine = store.open(opts)
+--- One that was made by this command is told of: whoever meant another path
+--- would look for it there.
+---@param engine pawl.Engine
+function store.tell_new(opts, engine)
   if engine:is_new() and opts.store ~= ":memory:" then
     term.warn(("made a new store: %s"):format(term.clean(store.name(opts))))
   end
+end
+
+--- For commands that leave something in it: one that was not there is made.
+---@return pawl.Engine
+function store.leave(opts)
+  local engine = store.open(opts)
+  store.tell_new(opts, engine)
   return engine
+end
+
+--- To look at workflow files with: nothing of it stays.
+---@return pawl.Engine
+function store.aside(opts)
+  return store.try(pawl.open(":memory:", { state = "private",
+    trust = opts.trust, tenant = opts.tenant }))
+end
+
+--- For commands that load files: where there is no store yet, none is made for
+--- what is wrong. `check` meets the files first, in one aside; what it returns
+--- of them is returned when that is nil and an error.
+---@param check fun(engine: pawl.Engine): any, any, any
+---@param extra? pawl.OpenOptions
+---@return pawl.Engine?, pawl.Error?, any
+function store.open_for(opts, check, extra)
+  local there, err = store.find(opts)
+  if there then
+    there:close() -- it may have been opened for asking alone
+  elseif err.code ~= "notfound" then
+    error(err, 0)
+  else
+    local engine <close> = store.aside(opts)
+    local ok, why, more = check(engine)
+    if not ok then return nil, why, more end
+  end
+  return store.open(opts, extra)
 end
 
 --- One in memory begins empty and ends with the command: who asks it, or
@@ -129,16 +162,23 @@ function store.in_flags(opts, err, text)
   end))
 end
 
---- The hint of an error, if it has one, where people read it.
+--- The hint of an error, if it has one, where people read it. Commands that
+--- only ask open what cannot be written by themselves: no option says so.
 ---@return string?
 function store.hint_of(opts, err)
-  return err.hint and store.point(opts, store.in_flags(opts, err, err.hint))
+  local hint = err.hint and err.hint:gsub("; [^;]*`create = false`", "")
+  return hint and store.point(opts, store.in_flags(opts, err, hint))
 end
 
---- A hint below what was said on standard error.
-function store.hint(opts, text)
-  term.warn(" hint: " .. store.point(opts, text))
+--- What to do about an error, if that is known, below what was said of it.
+---@param say? fun(text: string)  where it was said; on standard error
+function store.tell_hint(opts, err, say)
+  local hint = store.hint_of(opts, err)
+  if hint then (say or term.warn)(" hint: " .. hint) end
 end
+
+--- The same, of what is no error.
+function store.hint(opts, text) store.tell_hint(opts, { hint = text }) end
 
 --- Was the instance of a key started with another input?
 function store.is_other_input(engine, id, input)
@@ -169,8 +209,7 @@ function store.check_source(opts, path)
   if is_readable and (not is_trusted(opts) or loadfile(path, "t")) then
     return
   end
-  local engine <close> = store.try(pawl.open(":memory:",
-    { state = "private", trust = opts.trust }))
+  local engine <close> = store.aside(opts)
   store.try(engine:check(path)) -- knows how to say it
 end
 

@@ -111,7 +111,7 @@ local columns = {
   { title = "ID", value = function(t) return t.shown end },
   { title = "TITLE", flex = true, value = function(t) return t.title end },
   { title = "WORKFLOW", flex = true, tail = true, value = function(t)
-    return ("%s@%d"):format(t.workflow, t.version)
+    return format.workflow(t.workflow, t.version)
   end },
   { title = "KEY", flex = true, tail = true, least = 6, drop = 4,
     value = function(t) return t.business_key end },

@@ -12,7 +12,7 @@ local function held_columns(now, executors)
   return {
     { title = "RUNS", value = function(x) return x.shown end },
     { title = "WORKFLOW", flex = true, value = function(x)
-      return ("%s@%d"):format(x.workflow, x.version)
+      return format.workflow(x.workflow, x.version)
     end },
     { title = "NODE", flex = true, value = function(x) return x.node end },
     { title = "EXECUTOR", flex = true, tail = true, value = function(x)

@@ -127,9 +127,10 @@ local note = working.note
 
 --- What to do about an error that was noted.
 function working.hint(worker, err)
-  local hint = store.hint_of(worker.opts, err)
-  if not hint or worker.json then return end
-  tell(worker, " hint: " .. hint, {}, nil, true)
+  if worker.json then return end
+  store.tell_hint(worker.opts, err, function(text)
+    tell(worker, text, {}, nil, true)
+  end)
 end
 
 ---- trouble -----------------------------------------------------------------
@@ -239,8 +240,16 @@ local function check_twice(engine, files)
   end
 end
 
-local function load_all(worker, engine, files)
+--- Where there is no store yet: none is made for one that is wrong.
+local function check_all(worker, engine, files)
   check_twice(engine, files)
+  worker.is_checked = true
+  if #files ~= 1 then return true end
+  return engine:check(files[1])
+end
+
+local function load_all(worker, engine, files)
+  if not worker.is_checked then check_twice(engine, files) end
   for _, path in ipairs(files) do
     if load_one(worker, engine, path) == nil then return end -- a signal
   end
@@ -298,7 +307,7 @@ local function loop(worker, engine)
   end
 end
 
-local function open(worker, opts)
+local function open(worker, files, opts)
   local extra = {
     trace = function(t) on_trace(worker, t) end,
     log = function(...) on_log(worker, ...) end,
@@ -309,8 +318,10 @@ local function open(worker, opts)
     heartbeat_thread = true,
   }
   return persist(worker, function()
-    local ok, engine = pcall(store.open, opts, extra)
-    if ok then return engine end
+    local ok, engine, err = pcall(store.open_for, opts, function(aside)
+      return check_all(worker, aside, files)
+    end, extra)
+    if ok then return engine, err end
     if type(engine) ~= "table" then error(engine, 0) end
     return nil, engine
   end)
@@ -371,7 +382,7 @@ local function work(worker, engine, files, opts)
 end
 
 local function serve(worker, files, opts)
-  local engine = open(worker, opts)
+  local engine = open(worker, files, opts)
   if not engine then return end
   worker.engine = engine
   store.guarded(engine, function() work(worker, engine, files, opts) end)

@@ -197,8 +197,9 @@ static pawl_code refuse_change(const pawl_def *def, const known *k,
   pawl_fail(err, PAWL_EXISTS,
             "workflow \"%s\" version %" PRId64
             " is stored "
-            "with other contents%s%s%s",
-            def->code, def->version, user[0] ? ", and instance " : "", user,
+            "with other contents%s%s%s%s",
+            def->code, def->version, k->fixed ? ", by a hot-fix" : "",
+            user[0] ? ", and instance " : "", user,
             user[0] ? " still runs it" : "");
   pawl_error_where(err, "%s", def->file);
   if (k->fixed)
