@@ -367,19 +367,6 @@ static pawl_bind_box *new_box(lua_State *L, int at, pawl_config *config) {
   return box;
 }
 
-/* pawl_config's `create` is -1 where the option is false. */
-static int fail_open(lua_State *L, pawl_error *err) {
-  static const char in_c[] = "`create` -1";
-  char hint[sizeof err->hint];
-
-  memcpy(hint, err->hint, sizeof hint);
-  const char *at = strstr(hint, in_c);
-  if (at)
-    pawl_error_hint(err, "%.*s`create = false`%s", (int)(at - hint), hint,
-                    at + strlen(in_c));
-  return pawl_bind_failure(L, err);
-}
-
 int pawl_bind_open(lua_State *L) {
   const char *url = luaL_optstring(L, 1, NULL);
   pawl_config config = PAWL_CONFIG_INIT;
@@ -393,7 +380,7 @@ int pawl_bind_open(lua_State *L) {
   if (config.clock && !call_back(box, CLOCK_SLOT, &box->last_us))
     return luaL_error(L, "option 'clock' must return seconds when called");
   PAWL_INSIDE(box, rc, pawl_open(url, &config, &engine, &err));
-  if (rc != PAWL_OK) return fail_open(L, &err);
+  if (rc != PAWL_OK) return pawl_bind_failure(L, &err);
   box->engine = engine;
   const int at = lua_gettop(L); /* the box */
   rc = lend_all(L, 2, box, &err);

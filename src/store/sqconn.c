@@ -470,8 +470,8 @@ static pawl_code fail_readonly(const char *path, pawl_error *err) {
 static pawl_code fail_opening(const char *path, pawl_error *err) {
   return fail_path(
       path, PAWL_READONLY, "25006", "cannot be written",
-      "let this user write the file and its folder; who only asks "
-      "opens it with `create` -1",
+      "let this user write the file and its folder; to ask only, open it "
+      "without `create`",
       err);
 }
 

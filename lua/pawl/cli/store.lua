@@ -27,10 +27,6 @@ end
 ---@return pawl.Engine
 function store.open(opts, extra) return store.try(open(opts, extra)) end
 
---- For those that do something else where it is not there: `notfound`.
----@return pawl.Engine?, pawl.Error?
-function store.find(opts) return open(opts, { create = false }) end
-
 --- One that was made by this command is told of: whoever meant another path
 --- would look for it there.
 ---@param engine pawl.Engine
@@ -55,6 +51,15 @@ function store.aside(opts)
     trust = opts.trust, tenant = opts.tenant }))
 end
 
+--- For those that do something else where it is not there: `notfound`.
+---@param extra? pawl.OpenOptions
+---@return pawl.Engine?, pawl.Error?
+function store.find(opts, extra)
+  local given = { create = false }
+  for key, value in pairs(extra or {}) do given[key] = value end
+  return open(opts, given)
+end
+
 --- For commands that load files: where there is no store yet, none is made for
 --- what is wrong. `check` meets the files first, in one aside; what it returns
 --- of them is returned when that is nil and an error.
@@ -62,12 +67,10 @@ end
 ---@param extra? pawl.OpenOptions
 ---@return pawl.Engine?, pawl.Error?, any
 function store.open_for(opts, check, extra)
-  local there, err = store.find(opts)
-  if there then
-    there:close() -- it may have been opened for asking alone
-  elseif err.code ~= "notfound" then
-    error(err, 0)
-  else
+  local there, err = store.find(opts, extra)
+  if there then return there end
+  if err.code ~= "notfound" then error(err, 0) end
+  do
     local engine <close> = store.aside(opts)
     local ok, why, more = check(engine)
     if not ok then return nil, why, more end
@@ -162,12 +165,10 @@ function store.in_flags(opts, err, text)
   end))
 end
 
---- The hint of an error, if it has one, where people read it. Commands that
---- only ask open what cannot be written by themselves: no option says so.
+--- The hint of an error, if it has one, where people read it.
 ---@return string?
 function store.hint_of(opts, err)
-  local hint = err.hint and err.hint:gsub("; [^;]*`create = false`", "")
-  return hint and store.point(opts, store.in_flags(opts, err, hint))
+  return err.hint and store.point(opts, store.in_flags(opts, err, err.hint))
 end
 
 --- What to do about an error, if that is known, below what was said of it.
