@@ -52,12 +52,23 @@ function store.aside(opts)
 end
 
 --- For those that do something else where it is not there: `notfound`.
----@param extra? pawl.OpenOptions
 ---@return pawl.Engine?, pawl.Error?
-function store.find(opts, extra)
-  local given = { create = false }
-  for key, value in pairs(extra or {}) do given[key] = value end
-  return open(opts, given)
+function store.find(opts) return open(opts, { create = false }) end
+
+--- Is it a server's? It may be starting, or come to be written again.
+local function is_server(url) return (url or ""):find "^postgres" ~= nil end
+
+--- Would opening it make it? A file is only looked for: to open it twice would
+--- be felt, and what may not be written is opened with `create = false`.
+local function is_missing(opts)
+  if not is_server(opts.store) then return not sys.kind(store.name(opts)) end
+  local there, err = store.find(opts)
+  if there then
+    there:close()
+  elseif err.code ~= "notfound" then
+    error(err, 0)
+  end
+  return not there
 end
 
 --- For commands that load files: where there is no store yet, none is made for
@@ -67,10 +78,7 @@ end
 ---@param extra? pawl.OpenOptions
 ---@return pawl.Engine?, pawl.Error?, any
 function store.open_for(opts, check, extra)
-  local there, err = store.find(opts, extra)
-  if there then return there end
-  if err.code ~= "notfound" then error(err, 0) end
-  do
+  if is_missing(opts) then
     local engine <close> = store.aside(opts)
     local ok, why, more = check(engine)
     if not ok then return nil, why, more end
@@ -92,9 +100,6 @@ function store.look(opts)
   store.check_lasts(opts)
   return store.open(opts, { create = false })
 end
-
---- Is it a server's? It may be starting, or come to be written again.
-local function is_server(url) return (url or ""):find "^postgres" ~= nil end
 
 --- The path of the FILE that a command takes for a SQLite store.
 ---@param text string  the argument: a path, or sqlite:PATH
