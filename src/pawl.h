@@ -450,7 +450,7 @@ typedef struct pawl_config {
   int64_t lease_us;        /* 30 s; longer than an hour is PAWL_INVALID */
   int64_t heartbeat_us;    /* 10 s, at most a third of the lease */
   int64_t max_bytes;       /* variables of one instance; 1 MB */
-  int32_t batch;           /* instances claimed at once; 128 */
+  int32_t batch;           /* instances claimed at once; 128, 1024 at most */
   int32_t recoveries;      /* takeovers before an instance is suspended; 5 */
   int32_t pooler;          /* 1: behind a pooler in transaction mode, which
                              shares sessions out; -1: behind none; 0: found
@@ -469,7 +469,7 @@ typedef struct pawl_config {
                               three quarters of them of definitions that are
                               not trusted; and beyond that, by an eighth and
                               one, the first of definitions of which none has
-                              waited yet; 100 */
+                              waited yet; 100, 10000 at most */
   const char *tenant;       /* the engine is this one's (1 to 255 bytes);
                               nobody's: it sees all */
   const char *schema;       /* where in a PostgreSQL database the store is;

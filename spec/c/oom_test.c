@@ -346,6 +346,84 @@ static void a_tick_may_be_refused(const char *url, const char *file,
       run_sql(url, file, joins, at, for_ever);
 }
 
+/* ---- a change, while the handler of another waits ---- */
+
+static const char HELD[] =
+    "local pawl = require 'pawl'\n"
+    "local w = pawl.workflow { code = 'zoo.a', version = 1, start = 's' }\n"
+    "w:step('s', { next = 't', run = function(ctx)\n"
+    "  if ctx.input.a then ctx.await(7200) end end })\n"
+    "w:timer('t', { after = '1h', next = 'z' })\n"
+    "w:finish('z')\n"
+    "return w\n";
+
+typedef struct asked {
+  const char *change, *status;
+} asked;
+
+static const asked CHANGES[] = {{"{\"kind\":\"cancel\"}", "cancelled"},
+                                {"{\"kind\":\"suspend\"}", "suspended"},
+                                {"{\"kind\":\"kill\"}", "cancelled"}};
+enum { NCHANGES = sizeof CHANGES / sizeof *CHANGES };
+
+/* One that is held, and one that nobody has looked at yet. */
+static int begin_held(life *l) {
+  pawl_error err = {0};
+  pawl_tick_stats stats = {0};
+
+  if (!begin(l)) return 0;
+  told(l, "pawl_tick", pawl_tick(l->e, 1, &stats, &err), &err);
+  told(l, "pawl_start",
+       pawl_start(l->e, "zoo.a", "{}", NULL, l->id, NULL, &err), &err);
+  return CHECK_INT(stats.held, 1);
+}
+
+/* The slot for it is one of the requests, and is refused while another is
+ * held. Returns how many there were. */
+static int64_t run_change(const char *url, const char *file, const asked *a,
+                          int64_t fail_at, int for_ever) {
+  life l = {.url = url,
+            .file = file,
+            .is_well = 1,
+            .clock = {INT64_C(1800000000000000)}};
+  char *text = NULL;
+  int64_t n;
+
+  wipe(url);
+  if (!CHECK(begin_held(&l))) return 0;
+  l.alloc.requests = 0;
+  l.alloc.fail_at = fail_at;
+  l.alloc.for_ever = for_ever;
+  l.is_well = 0;
+  ASK(&l, pawl_change(l.e, l.id, a->change, NULL, &text, &err), PAWL_OK);
+  n = l.alloc.requests;
+  l.alloc.fail_at = 0;
+  for (int again = 0; again < 2; again++) { /* it may be met by now */
+    const pawl_code rc = pawl_change(l.e, l.id, a->change, NULL, NULL, NULL);
+    CHECK(rc == PAWL_OK || rc == PAWL_ALREADY_FINISHED || rc == PAWL_CONFLICT);
+    l.is_well = 1;
+    ticks(&l, 2);
+  }
+  if (CHECK_INT(pawl_get(l.e, l.id, &text, NULL), PAWL_OK)) {
+    check_count(&l, text, "\"status\":\"", 1);
+    CHECK(strstr(text, a->status) != NULL);
+    pawl_free(l.e, text);
+  }
+  pawl_close(l.e);
+  CHECK_INT(l.alloc.live_bytes, 0);
+  return n;
+}
+
+static void a_change_may_be_refused(const char *url, const char *file) {
+  for (int i = 0; i < NCHANGES; i++) {
+    const int64_t n = run_change(url, file, &CHANGES[i], 0, 0);
+    const int64_t step = url == pgbase_url ? n / samples_of(url) + 1 : 1;
+    for (int64_t at = 1; at <= n; at += step)
+      for (int for_ever = 0; for_ever < 2; for_ever++)
+        run_change(url, file, &CHANGES[i], at, for_ever);
+  }
+}
+
 static int write_file(const char *path, const char *text) {
   FILE *f = fopen(path, "w");
   return f && fputs(text, f) >= 0 && !fclose(f);
@@ -366,6 +444,11 @@ int main(void) {
   if (pgbase_url[0]) {
     for (int joins = 0; joins < 2; joins++)
       a_tick_may_be_refused(pgbase_url, file, joins);
+  }
+  if (!write_file(file, HELD)) return 1;
+  a_change_may_be_refused(":memory:", file);
+  if (pgbase_url[0]) {
+    a_change_may_be_refused(pgbase_url, file);
     pgbase_drop("oom");
   }
   wipe(url);

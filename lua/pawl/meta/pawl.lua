@@ -185,9 +185,10 @@ function pawl.doctor(url, options) end
 ---@field memory_bytes? integer     that the engine may have at the most, with
 ---                                 the states of its own; beyond that calls are
 ---                                 "nomem", and ticks take fewer at once
----@field batch? integer            instances claimed at once; 128
+---@field batch? integer            instances claimed at once; 128, 1024 at most
 ---@field concurrency? integer      handlers that may wait at once, three quarters
----                                 of them of workflows of limited trust; 100
+---                                 of them of workflows of limited trust; 100,
+---                                 10000 at most
 ---@field recoveries? integer       takeovers before suspending; 5
 ---@field retain? number|string|pawl.RetainOptions  how long what has ended is
 ---                                 kept, where its workflow does not say; then

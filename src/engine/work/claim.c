@@ -354,10 +354,13 @@ static void put_these(pawl_engine *e, const claim *c, int64_t now) {
 }
 
 /* No more is claimed than there is room for: what came beyond it would be
- * leased, and nobody knew. */
+ * leased, and nobody knew. One that is named is not passed by for that. */
 static pawl_code make_room(pawl_engine *e, claim *c, pawl_error *err) {
+  const int named = c->id && c->stmt != PAWL_STMT_agenda_claim_these;
+
   if (c->id) c->want = count_these(e, c);
-  return pawl_held_make(e, &c->want, err);
+  MUST(pawl_held_make(e, &c->want, err));
+  return named && !c->want ? pawl_fail_memory(err) : PAWL_OK;
 }
 
 /* The statement, for all that we would run; without rows when that is nothing.
