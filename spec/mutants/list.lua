@@ -907,13 +907,12 @@ return t->status == PAWL_TASK_PENDING || t->status == PAWL_TASK_RUNNING;]],
       "spec/engine/enter/signal_spec.lua" } },
   { name = "on PostgreSQL a sleeping row is dropped though it was woken",
     file = "sql/postgres/agenda.sql",
-    from = [[     and latch = s.seen offset 0) g
- where a.shard = @shard and a.ctid = g.place and a.lease = s.lease
+    from = [[
    and a.latch = s.seen;
 
 -- name: agenda_stray]],
-    to = [[     offset 0) g
- where a.shard = @shard and a.ctid = g.place and a.lease = s.lease;
+    to = [[
+   and s.seen = s.seen;
 
 -- name: agenda_stray]],
     specs = { "spec/engine/protocol_spec.lua",
