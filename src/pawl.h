@@ -1784,7 +1784,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_export(pawl_engine *engine,
  * line (the number of the text's first line, for errors: 1). The audit has an
  * entry for each that was stored. `out`: JSON {"imported",
  * "there"}, lists of ids; the caller's. PAWL_INVALID: what is wrong with which
- * line, and `where` = "line 7, visit"; instances in front of it are stored then.
+ * line, and `where` = "line 7, visit"; instances in front of it are stored then,
+ * but none within a transaction that is open.
  * PAWL_EXISTS: the workflow's version is here with other contents.
  * PAWL_CONFLICT: another instance has its key. Who may import may bring code
  * that workers run: as with pawl_deploy, trust the text.

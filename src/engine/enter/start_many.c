@@ -445,7 +445,7 @@ static pawl_code write_all(many *m, pawl_error *err) {
       pawl_wake_programs(m->e);
   }
 out:
-  if (rc != PAWL_OK && m->nstored)
+  if (rc != PAWL_OK && m->nstored && !pawl_store_held(m->e->store))
     pawl_error_prefix(err, "%zu of %zu instances are stored", m->nstored,
                       m->nitems);
   return rc;
