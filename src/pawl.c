@@ -145,7 +145,8 @@ pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
   } while (0)
 
 /* The same for one that fills the buffer `b`, and hands its text out; `check`
- * says whether it may be. `acts`: in a transaction that is open it leaves
+ * says whether it may be. Who must not fail behind what it did has made the
+ * text itself, `handed`. `acts`: in a transaction that is open it leaves
  * nothing of itself when it fails, be it that there is no room for its answer.
  */
 #define ANSWER_AS(acts, check, call)                                   \
@@ -162,7 +163,7 @@ pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
     pawl_code rc = pawl_engine_part_begin(engine, &part, err);         \
     if (rc == PAWL_OK) rc = (call);                                    \
     if (rc == PAWL_OK) rc = check(&b, err);                            \
-    if (rc == PAWL_OK && out)                                          \
+    if (rc == PAWL_OK && out && !handed)                               \
       rc = pawl_hand_out(pawl_engine_given(engine), &b, &handed, err); \
     rc = pawl_engine_part_end(engine, part, rc, err);                  \
     if (rc == PAWL_OK && out)                                          \
@@ -406,7 +407,7 @@ pawl_code pawl_start_many(pawl_engine *engine, const char *code,
                           pawl_error *err) {
   NEEDS(items);
   ACT(pawl_engine_start_many(engine, code, pawl_strz(items),
-                             pawl_strz(options), &b, err));
+                             pawl_strz(options), out ? &handed : NULL, err));
 }
 
 pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us,

@@ -1234,9 +1234,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start(pawl_engine *engine,
  * whole or not at all; lists of up to 1,000 items (and 8 MB) in a store with
  * one shard are one batch. When a later batch fails, the message begins with
  * "N of M instances are stored: "; in a store with one shard they are the
- * first N. Where the workflow is not loaded here, each batch takes the version
- * that is the newest active one then. Calling again with keys or ids in the
- * items is harmless. Fails as pawl_start does: PAWL_NOTFOUND, PAWL_INVALID.
+ * first N. An error that begins otherwise has stored nothing, but for
+ * PAWL_UNREACHABLE: nobody knows of the batch whose answer was lost. Where the
+ * workflow is not loaded here, each batch takes the version that is the newest
+ * active one then. Calling again with keys or ids in the items is harmless. Fails as pawl_start does: PAWL_NOTFOUND, PAWL_INVALID.
  *
  *   rc = pawl_start_many(engine, "mail.send", "[{\"input\":1},{\"input\":2}]",
  *                        NULL, &json, &err); */

@@ -1,6 +1,7 @@
 /* Memory that is refused to calls that act. In a transaction of the program's
  * own such a call is done, or nothing of it is, whichever request is refused:
- * that one alone, or all from there on. */
+ * that one alone, or all from there on. By themselves starts say how many they
+ * have stored, or have stored nothing. */
 #define _XOPEN_SOURCE 700 /* popen */
 
 #include "../../src/pawl.h"
@@ -30,7 +31,8 @@ typedef struct world {
   const char *url;
   char id[37], task[37];
   char *lines; /* of two instances of another store */
-  char many[MANY * 16];
+  char many[MANY * 32];
+  int lists; /* so many were started */
 } world;
 
 static pawl_error err;
@@ -186,6 +188,97 @@ static void in_a_transaction(world *w) {
     }
 }
 
+/* ---- by itself ---- */
+
+static int64_t tally(world *w, const char *query) {
+  int64_t n = -1;
+  CHECK_INT(pawl_tally(w->e, query, &n, NULL, &err), PAWL_OK);
+  return n;
+}
+
+/* Of a list, whose every other item has an instance already, if `half`. */
+static pawl_code start_list(world *w, int n, int half, int64_t *stored) {
+  char options[60], query[60], *at = w->many, *out = NULL, id[37];
+  pawl_error why;
+  const int no = ++w->lists;
+
+  snprintf(options, sizeof options, "{\"business_key\":\"b%d\"}", no);
+  snprintf(query, sizeof query, "%s", options);
+  *at++ = '[';
+  for (int i = 0; i < MANY; i++)
+    at += sprintf(at, "%s{\"key\":\"%d.%d\"}", i ? "," : "", no, i);
+  strcpy(at, "]");
+  for (int i = 0; half && i < MANY; i += 2) {
+    char key[60];
+    snprintf(key, sizeof key, "{\"key\":\"%d.%d\"}", no, i);
+    CHECK_INT(pawl_start(w->e, "wh.b", "{}", key, id, NULL, &err), PAWL_OK);
+  }
+  w->alloc.requests = 0;
+  w->alloc.fail_at = n;
+  const pawl_code rc =
+      pawl_start_many(w->e, "wh.b", w->many, options, &out, &why);
+  w->alloc.fail_at = 0;
+  pawl_free(w->e, out);
+  *stored = tally(w, query);
+  err = why;
+  return rc;
+}
+
+/* `half` of them had a key that was known: these are there, too. */
+static void many_alone(world *w, int half) {
+  const int step = is_pg(w) ? PG_STEP : 1, new = half ? MANY / 2 : MANY;
+  char words[60];
+  int64_t stored;
+
+  for (int n = 1;; n += step) {
+    const pawl_code rc = start_list(w, n, half, &stored);
+    snprintf(words, sizeof words, "%d of %d instances are stored: ", MANY,
+             MANY);
+    if (rc == PAWL_OK) {
+      CHECK_INT(stored, new);
+      if (w->alloc.requests < n) break;
+    } else if (!CHECK_INT(rc, PAWL_NOMEM) ||
+               !CHECK_INT(stored, strncmp(err.message, words, strlen(words))
+                                      ? 0
+                                      : new)) {
+      printf("  %s: request %d: %s\n", w->url, n, err.message);
+    }
+  }
+}
+
+/* `how`: more of its options. */
+static void one_alone(world *w, const char *how) {
+  char options[160], query[60], id[37];
+
+  for (int n = 1;; n++) {
+    const int no = ++w->lists;
+    snprintf(query, sizeof query, "{\"business_key\":\"one%d\"}", no);
+    snprintf(options, sizeof options,
+             "{\"business_key\":\"one%d\",\"key\":\"one%d\"%s}", no, no, how);
+    w->alloc.requests = 0;
+    w->alloc.fail_at = n;
+    const pawl_code rc =
+        pawl_start(w->e, "wh.b", "{}", options, id, NULL, &err);
+    w->alloc.fail_at = 0;
+    CHECK(rc == PAWL_OK || rc == PAWL_NOMEM);
+    if (!CHECK_INT(tally(w, query), rc == PAWL_OK))
+      printf("  %s: request %d: %s\n", w->url, n, err.message);
+    if (rc == PAWL_OK && w->alloc.requests < n) break;
+  }
+}
+
+static void by_themselves(world *w) {
+  CHECK_INT(pawl_load_text(w->e, "other", OTHER, NULL, &err), PAWL_OK);
+  for (w->alloc.for_ever = 0; w->alloc.for_ever < 2; w->alloc.for_ever++) {
+    many_alone(w, 0);
+    many_alone(w, 1);
+    one_alone(w, "");
+    one_alone(w,
+              ",\"attributes\":{\"a\":{\"type\":\"string\",\"value\":"
+              "\"v\"}},\"on_existing\":\"fail\"");
+  }
+}
+
 /* ---- the whole ---- */
 
 static void make_items(world *w) {
@@ -232,6 +325,7 @@ static void try_all(const char *url) {
   if (begin(&w, &w.e, url)) {
     make_instance(&w);
     in_a_transaction(&w);
+    by_themselves(&w);
     CHECK_INT(pawl_close(w.e), PAWL_OK);
   }
   free(w.lines);

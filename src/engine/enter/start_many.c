@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "../../base/handed.h"
 #include "../../value/json.h"
 #include "../common/wake.h"
 #include "enter.h"
@@ -429,7 +430,9 @@ static pawl_code write_all(many *m, pawl_error *err) {
   for (size_t at = 0, next; at < m->nitems; at = next) {
     pawl_store_call(m->e->store);
     TRY(take_batch(m, at, &next, err));
-    TRY(write_batch(m, &refused, err));
+    rc = write_batch(m, &refused, err);
+    if (rc != PAWL_OK && any_created(m)) m->nstored = next; /* all are there */
+    if (rc != PAWL_OK) goto out;
     if (refused && !m->asked && m->head.version)
       TRY(write_again(m, &refused, err));
     if (refused) {
@@ -453,31 +456,54 @@ out:
 
 /* ---- the whole ---- */
 
-static pawl_code add_answer(const many *m, pawl_buf *out, pawl_error *err) {
-  char id[37];
-  pawl_buf_addz(out, "{\"ids\":[");
+/* {"ids":["...","..."],"created":[true,false]}: how long it is at most is
+ * known, as ids have one length. */
+static const char IDS[] = "{\"ids\":[", CREATED[] = "],\"created\":[",
+                  ENDS[] = "]}";
+enum {
+  AN_ID = sizeof(pawl_id_text) + 2, /* in quotes, behind a comma */
+  A_FLAG = sizeof "false" - 1 + 1
+};
+
+static size_t most_of_answer(const many *m) {
+  return sizeof IDS + sizeof CREATED + sizeof ENDS +
+         m->nitems * (AN_ID + A_FLAG);
+}
+
+static pawl_code make_room(const many *m, char **answer, pawl_error *err) {
+  *answer = pawl_hand_room(&m->e->given, most_of_answer(m));
+  return *answer ? PAWL_OK : pawl_fail_memory(err);
+}
+
+static char *put(char *to, const char *text) {
+  const size_t n = strlen(text);
+  memcpy(to, text, n + 1);
+  return to + n;
+}
+
+static void write_answer(const many *m, char *to) {
+  to = put(to, IDS);
   for (size_t i = 0; i < m->nitems; i++) {
-    pawl_id_format(&m->items[i].id, id);
-    pawl_buf_addz(out, i ? ",\"" : "\"");
-    pawl_buf_add(out, id, 36);
-    pawl_buf_addc(out, '"');
+    to = put(to, i ? ",\"" : "\"");
+    to = put(to, pawl_id_text_of(&m->items[i].id).at);
+    to = put(to, "\"");
   }
-  pawl_buf_addz(out, "],\"created\":[");
+  to = put(to, CREATED);
   for (size_t i = 0; i < m->nitems; i++) {
-    if (i) pawl_buf_addc(out, ',');
-    pawl_buf_addz(out, m->items[i].created ? "true" : "false");
+    if (i) to = put(to, ",");
+    to = put(to, m->items[i].created ? "true" : "false");
   }
-  pawl_buf_addz(out, "]}");
-  return pawl_buf_check(out, err);
+  (void)put(to, ENDS);
 }
 
 pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
-                                 pawl_str items, pawl_str options,
-                                 pawl_buf *out, pawl_error *err) {
+                                 pawl_str items, pawl_str options, char **out,
+                                 pawl_error *err) {
   many m = {.e = e,
             .code = code,
             .shared = options,
             .scratch = {.alloc = &e->alloc}};
+  char *answer = NULL;
   pawl_code rc = PAWL_OK;
 
   pawl_start_options_init(&m.head, &e->alloc);
@@ -486,9 +512,13 @@ pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
   TRY(check_items(&m, err));
   TRY(sort_by_shard(&m, err));
   TRY(make_rows(&m, err));
+  if (out) TRY(make_room(&m, &answer, err));
   TRY(write_all(&m, err));
-  TRY(add_answer(&m, out, err));
+  if (!out) goto out;
+  write_answer(&m, answer);
+  *out = answer;
 out:
+  if (rc != PAWL_OK) pawl_free(e, answer);
   deinit(&m);
   return rc;
 }
