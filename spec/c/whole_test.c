@@ -197,13 +197,14 @@ static int64_t tally(world *w, const char *query) {
 }
 
 /* Of a list, whose every other item has an instance already, if `half`. */
-static pawl_code start_list(world *w, int n, int half, int64_t *stored) {
-  char options[60], query[60], *at = w->many, *out = NULL, id[37];
+static pawl_code start_list(world *w, int n, int half, const char *how,
+                            int64_t *stored) {
+  char options[120], query[60], *at = w->many, *out = NULL, id[37];
   pawl_error why;
   const int no = ++w->lists;
 
-  snprintf(options, sizeof options, "{\"business_key\":\"b%d\"}", no);
-  snprintf(query, sizeof query, "%s", options);
+  snprintf(query, sizeof query, "{\"business_key\":\"b%d\"}", no);
+  snprintf(options, sizeof options, "{\"business_key\":\"b%d\"%s}", no, how);
   *at++ = '[';
   for (int i = 0; i < MANY; i++)
     at += sprintf(at, "%s{\"key\":\"%d.%d\"}", i ? "," : "", no, i);
@@ -225,13 +226,13 @@ static pawl_code start_list(world *w, int n, int half, int64_t *stored) {
 }
 
 /* `half` of them had a key that was known: these are there, too. */
-static void many_alone(world *w, int half) {
-  const int step = is_pg(w) ? PG_STEP : 1, new = half ? MANY / 2 : MANY;
+static void many_alone(world *w, int half, const char *how, int step) {
+  const int new = half ? MANY / 2 : MANY;
   char words[60];
   int64_t stored;
 
   for (int n = 1;; n += step) {
-    const pawl_code rc = start_list(w, n, half, &stored);
+    const pawl_code rc = start_list(w, n, half, how, &stored);
     snprintf(words, sizeof words, "%d of %d instances are stored: ", MANY,
              MANY);
     if (rc == PAWL_OK) {
@@ -268,10 +269,13 @@ static void one_alone(world *w, const char *how) {
 }
 
 static void by_themselves(world *w) {
+  const int step = is_pg(w) ? PG_STEP : 1;
+
   CHECK_INT(pawl_load_text(w->e, "other", OTHER, NULL, &err), PAWL_OK);
   for (w->alloc.for_ever = 0; w->alloc.for_ever < 2; w->alloc.for_ever++) {
-    many_alone(w, 0);
-    many_alone(w, 1);
+    many_alone(w, 0, "", step);
+    many_alone(w, 1, "", step);
+    many_alone(w, 1, ",\"reuse\":\"ended\"", 7 * step);
     one_alone(w, "");
     one_alone(w,
               ",\"attributes\":{\"a\":{\"type\":\"string\",\"value\":"
