@@ -145,27 +145,40 @@ pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
   } while (0)
 
 /* The same for one that fills the buffer `b`, and hands its text out; `check`
- * says whether it may be. */
-#define ANSWER_IF(check, call)                                     \
-  do {                                                             \
-    pawl_error own;                                                \
-    pawl_id found;                                                 \
-    (void)found;                                                   \
-    if (!err) err = &own;                                          \
-    MUST(pawl_engine_enter(engine, err));                          \
-    const pawl_alloc *alloc = pawl_engine_alloc(engine);           \
-    pawl_buf b = {.alloc = alloc};                                 \
-    pawl_code rc = (call);                                         \
-    if (rc == PAWL_OK) rc = check(&b, err);                        \
-    if (rc == PAWL_OK && out)                                      \
-      rc = pawl_hand_out(pawl_engine_given(engine), &b, out, err); \
-    pawl_buf_deinit(&b);                                           \
-    pawl_engine_tell_memory(engine, rc, err);                      \
-    pawl_engine_leave(engine);                                     \
-    return rc;                                                     \
+ * says whether it may be. Who must not fail behind what it did has made the
+ * text itself, `handed`. `acts`: in a transaction that is open it leaves
+ * nothing of itself when it fails, be it that there is no room for its answer.
+ */
+#define ANSWER_AS(acts, check, call)                                   \
+  do {                                                                 \
+    pawl_error own;                                                    \
+    pawl_id found;                                                     \
+    (void)found;                                                       \
+    if (!err) err = &own;                                              \
+    MUST(pawl_engine_enter(engine, err));                              \
+    const pawl_alloc *alloc = pawl_engine_alloc(engine);               \
+    pawl_buf b = {.alloc = alloc};                                     \
+    char *handed = NULL;                                               \
+    int part = acts;                                                   \
+    pawl_code rc = pawl_engine_part_begin(engine, &part, err);         \
+    if (rc == PAWL_OK) rc = (call);                                    \
+    if (rc == PAWL_OK) rc = check(&b, err);                            \
+    if (rc == PAWL_OK && out && !handed)                               \
+      rc = pawl_hand_out(pawl_engine_given(engine), &b, &handed, err); \
+    rc = pawl_engine_part_end(engine, part, rc, err);                  \
+    if (rc == PAWL_OK && out)                                          \
+      *out = handed;                                                   \
+    else                                                               \
+      pawl_free(engine, handed);                                       \
+    pawl_buf_deinit(&b);                                               \
+    pawl_engine_tell_memory(engine, rc, err);                          \
+    pawl_engine_leave(engine);                                         \
+    return rc;                                                         \
   } while (0)
 
-#define ANSWER(call) ANSWER_IF(pawl_answer_check, call)
+#define ANSWER_IF(check, call) ANSWER_AS(0, check, call)
+#define ANSWER(call) ANSWER_AS(0, pawl_answer_check, call)
+#define ACT(call) ANSWER_AS(1, pawl_answer_check, call)
 
 /* For ids, which may be shortened: `call` once `find` has found the `found` one
  * that `text` means. */
@@ -319,33 +332,33 @@ pawl_code pawl_doctor(const char *url, const pawl_config *config, char **out,
 pawl_code pawl_load(pawl_engine *engine, const char *path, char **out,
                     pawl_error *err) {
   NEEDS(path);
-  ANSWER(GIVEN_BACK(pawl_engine_load_file(engine, path, &b, err)));
+  ACT(GIVEN_BACK(pawl_engine_load_file(engine, path, &b, err)));
 }
 
 pawl_code pawl_load_text(pawl_engine *engine, const char *name,
                          const char *text, char **out, pawl_error *err) {
   NEEDS(name);
   NEEDS(text);
-  ANSWER(GIVEN_BACK(
+  ACT(GIVEN_BACK(
       pawl_engine_load_text(engine, name, pawl_strz(text), &b, err)));
 }
 
 pawl_code pawl_load_as(pawl_engine *engine, const char *name, const char *text,
                        const char *trust, char **out, pawl_error *err) {
   NEEDS(name);
-  ANSWER(pawl_engine_load_as(engine, name, pawl_strz(text), trust, &b, err));
+  ACT(pawl_engine_load_as(engine, name, pawl_strz(text), trust, &b, err));
 }
 
 pawl_code pawl_load_stack(pawl_engine *engine, char **out, pawl_error *err) {
-  ANSWER(GIVEN_BACK(pawl_engine_load_stack(engine, &b, err)));
+  ACT(GIVEN_BACK(pawl_engine_load_stack(engine, &b, err)));
 }
 
 pawl_code pawl_workflow_hotfix(pawl_engine *engine, const char *path,
                                const char *options, char **out,
                                pawl_error *err) {
-  ANSWER(EVERYBODYS("change what others run",
-                    GIVEN_BACK(pawl_engine_workflow_hotfix(
-                        engine, path, NULL, pawl_strz(options), &b, err))));
+  ACT(EVERYBODYS("change what others run",
+                 GIVEN_BACK(pawl_engine_workflow_hotfix(
+                     engine, path, NULL, pawl_strz(options), &b, err))));
 }
 
 pawl_code pawl_workflow_hotfix_text(pawl_engine *engine, const char *name,
@@ -353,15 +366,15 @@ pawl_code pawl_workflow_hotfix_text(pawl_engine *engine, const char *name,
                                     char **out, pawl_error *err) {
   NEEDS(name);
   NEEDS(text);
-  ANSWER(EVERYBODYS("change what others run",
-                    GIVEN_BACK(pawl_engine_workflow_hotfix(
-                        engine, name, text, pawl_strz(options), &b, err))));
+  ACT(EVERYBODYS("change what others run",
+                 GIVEN_BACK(pawl_engine_workflow_hotfix(
+                     engine, name, text, pawl_strz(options), &b, err))));
 }
 
 pawl_code pawl_deploy(pawl_engine *engine, const char *options, char **out,
                       pawl_error *err) {
   NEEDS(options);
-  ANSWER(GIVEN_BACK(pawl_engine_deploy(engine, pawl_strz(options), &b, err)));
+  ACT(GIVEN_BACK(pawl_engine_deploy(engine, pawl_strz(options), &b, err)));
 }
 
 pawl_code pawl_check(pawl_engine *engine, const char *path, char **out,
@@ -393,8 +406,8 @@ pawl_code pawl_start_many(pawl_engine *engine, const char *code,
                           const char *items, const char *options, char **out,
                           pawl_error *err) {
   NEEDS(items);
-  ANSWER(pawl_engine_start_many(engine, code, pawl_strz(items),
-                                pawl_strz(options), &b, err));
+  ACT(pawl_engine_start_many(engine, code, pawl_strz(items),
+                             pawl_strz(options), out ? &handed : NULL, err));
 }
 
 pawl_code pawl_tick(pawl_engine *engine, int64_t budget_us,
@@ -513,8 +526,8 @@ pawl_code pawl_ask(pawl_engine *engine, const char *id, const char *request,
 
 pawl_code pawl_complete(pawl_engine *engine, const char *token,
                         const char *request, char **out, pawl_error *err) {
-  ANSWER(pawl_engine_complete(engine, pawl_strz(token), pawl_strz(request), &b,
-                              err));
+  ACT(pawl_engine_complete(engine, pawl_strz(token), pawl_strz(request), &b,
+                           err));
 }
 
 pawl_code pawl_published(pawl_engine *engine, const char *id, char **out,
@@ -565,7 +578,7 @@ pawl_code pawl_outbox_relay(pawl_engine *engine, const char *options,
 pawl_code pawl_outbox_change(pawl_engine *engine, const char *change,
                              char **out, pawl_error *err) {
   NEEDS(change);
-  ANSWER(pawl_engine_outbox_change(engine, pawl_strz(change), &b, err));
+  ACT(pawl_engine_outbox_change(engine, pawl_strz(change), &b, err));
 }
 
 pawl_code pawl_executor_list(pawl_engine *engine, const char *query,
@@ -610,8 +623,7 @@ pawl_code pawl_tally_groups(pawl_engine *engine, const char *query, char **out,
 pawl_code pawl_signal(pawl_engine *engine, const char *signal,
                       int64_t *reached, char **out, pawl_error *err) {
   NEEDS(signal);
-  ANSWER(
-      pawl_engine_signal(engine, pawl_strz(signal), NULL, reached, &b, err));
+  ACT(pawl_engine_signal(engine, pawl_strz(signal), NULL, reached, &b, err));
 }
 
 /* ---- transactions ---- */
@@ -675,7 +687,7 @@ pawl_code pawl_task_tally(pawl_engine *engine, const char *query,
 pawl_code pawl_task_change(pawl_engine *engine, const char *id,
                            const char *change, char **out, pawl_error *err) {
   NEEDS(change);
-  ANSWER(FOUND(
+  ACT(FOUND(
       pawl_engine_task_find, id,
       pawl_engine_task_change(engine, &found, pawl_strz(change), &b, err)));
 }
@@ -689,17 +701,17 @@ pawl_code pawl_task_find(pawl_engine *engine, const char *prefix, char id[37],
 pawl_code pawl_change(pawl_engine *engine, const char *id, const char *change,
                       int *done, char **out, pawl_error *err) {
   NEEDS(change);
-  ANSWER(FOUND(pawl_engine_find, id,
-               pawl_engine_change_checked(engine, &found, pawl_strz(change),
-                                          done, out ? &b : NULL, err)));
+  ACT(FOUND(pawl_engine_find, id,
+            pawl_engine_change_checked(engine, &found, pawl_strz(change), done,
+                                       out ? &b : NULL, err)));
 }
 
 pawl_code pawl_bulk(pawl_engine *engine, const char *query, const char *change,
                     pawl_progress_fn progress, void *ud, char **out,
                     pawl_error *err) {
   NEEDS(change);
-  ANSWER(pawl_engine_bulk(engine, pawl_strz(query), pawl_strz(change),
-                          progress, ud, &b, err));
+  ACT(pawl_engine_bulk(engine, pawl_strz(query), pawl_strz(change), progress,
+                       ud, &b, err));
 }
 
 pawl_code pawl_workflow_transfer(pawl_engine *engine, const char *transfer,
@@ -722,9 +734,9 @@ pawl_code pawl_export(pawl_engine *engine, const char *id, const char *options,
 pawl_code pawl_import(pawl_engine *engine, const char *lines,
                       const char *options, char **out, pawl_error *err) {
   NEEDS(lines);
-  ANSWER(EVERYBODYS("import instances",
-                    pawl_engine_import(engine, pawl_strz(lines),
-                                       pawl_strz(options), &b, err)));
+  ACT(EVERYBODYS("import instances",
+                 pawl_engine_import(engine, pawl_strz(lines),
+                                    pawl_strz(options), &b, err)));
 }
 
 pawl_code pawl_health(pawl_engine *engine, int repair, char **out,
@@ -802,9 +814,9 @@ pawl_code pawl_workflow_get(pawl_engine *engine, const char *code,
 pawl_code pawl_workflow_change(pawl_engine *engine, const char *change,
                                char **out, pawl_error *err) {
   NEEDS(change);
-  ANSWER(EVERYBODYS("change what others run",
-                    GIVEN_BACK(pawl_engine_workflow_change(
-                        engine, pawl_strz(change), &b, err))));
+  ACT(EVERYBODYS("change what others run",
+                 GIVEN_BACK(pawl_engine_workflow_change(
+                     engine, pawl_strz(change), &b, err))));
 }
 
 pawl_code pawl_breakpoint_change(pawl_engine *engine, const char *change,

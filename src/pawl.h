@@ -1231,12 +1231,16 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start(pawl_engine *engine,
  * "created":[...]}, both in the order of `items`; the caller's.
  * Every item is checked before anything is stored: an error then begins with
  * "item N: ", counted from 1. They are stored in batches of up to 1,000, each
- * whole or not at all; lists of up to 1,000 items (and 8 MB) in a store with
- * one shard are one batch. When a later batch fails, the message begins with
- * "N of M instances are stored: "; in a store with one shard they are the
- * first N. Where the workflow is not loaded here, each batch takes the version
- * that is the newest active one then. Calling again with keys or ids in the
- * items is harmless. Fails as pawl_start does: PAWL_NOTFOUND, PAWL_INVALID.
+ * whole or not at all, also where a key is in use and refused; lists of up to
+ * 1,000 items (and 8 MB) in a store with one shard are one batch, in one with
+ * several each shard's items are batches of their own. When a later one fails,
+ * the message begins with "N of M instances are stored: "; in a store with one
+ * shard they are the first N. An error that begins otherwise has stored
+ * nothing, but for PAWL_UNREACHABLE: nobody knows of the batch whose answer was
+ * lost. Within a transaction that is open it is all of them, or none. Where the
+ * workflow is not loaded here, each batch takes the version that is the newest
+ * active one then. Calling again with keys or ids in the items is harmless.
+ * Fails as pawl_start does: PAWL_NOTFOUND, PAWL_INVALID, PAWL_EXISTS.
  *
  *   rc = pawl_start_many(engine, "mail.send", "[{\"input\":1},{\"input\":2}]",
  *                        NULL, &json, &err); */
@@ -1784,7 +1788,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_export(pawl_engine *engine,
  * line (the number of the text's first line, for errors: 1). The audit has an
  * entry for each that was stored. `out`: JSON {"imported",
  * "there"}, lists of ids; the caller's. PAWL_INVALID: what is wrong with which
- * line, and `where` = "line 7, visit"; instances in front of it are stored then.
+ * line, and `where` = "line 7, visit"; instances in front of it are stored then,
+ * but none within a transaction that is open.
  * PAWL_EXISTS: the workflow's version is here with other contents.
  * PAWL_CONFLICT: another instance has its key. Who may import may bring code
  * that workers run: as with pawl_deploy, trust the text.

@@ -384,18 +384,20 @@ function kit.poison(backend, url)
   end
 end
 
---- Makes the store refuse to `write` rows of that table: "insert", "update".
+--- Makes the store refuse to `write` rows of that table: "insert", "update";
+--- those alone of which `which` is true, an expression with `new`.
 ---@return fun()  lets it do so again
-function kit.refuse(backend, url, name, write)
+function kit.refuse(backend, url, name, write, which)
   local sqlite = backend.name == "sqlite"
   backend.sql(url, (sqlite and [[create trigger spec_refuse
-      before %s on %s begin select raise(abort, 'spec: refused'); end;]]
+      before %s on %s when %s
+      begin select raise(abort, 'spec: refused'); end;]]
     or [[create function pawl.spec_refuse() returns trigger
       language plpgsql as $f$ begin
       raise exception 'spec: refused' using errcode = '23514'; end $f$;
       create trigger spec_refuse before %s on %s
-      for each row execute function pawl.spec_refuse()]]):format(write,
-    kit.table(backend, name)))
+      for each row when (%s) execute function pawl.spec_refuse()]]):format(
+    write, kit.table(backend, name), which or "true"))
   return function()
     backend.sql(url, sqlite and "drop trigger spec_refuse"
       or "drop function pawl.spec_refuse cascade")

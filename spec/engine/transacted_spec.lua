@@ -1,5 +1,6 @@
 -- What throws instances away, changes many, or makes definitions known, in a
 -- transaction of the user's own: as outside of one, and undone with it.
+local emitted = require "spec.support.emitted"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
 local probe = require "spec.support.probe"
@@ -742,3 +743,71 @@ kit.describe("in a transaction whose commit was not answered",
       end
     end)
   end)
+
+kit.describe("in a transaction what is refused half-way", function(backend)
+  --- Goes on behind `fn`, of which nothing may be left.
+  local function leaves_nothing(engine, url, fn)
+    local before = stored(backend, url)
+    engine:transaction(fn)
+    assert.same(before, stored(backend, url))
+  end
+
+  it("is none of a list, whatever that is cut into", function()
+    for shards, n in pairs { [1] = 20, [4] = 20, [3] = 1500 } do
+      local engine, _, url = backend.fresh { shards = shards }
+      assert(engine:load(kit.one()))
+      assert(engine:start("t.one", {}, { key = "k" .. n }))
+      local list = {}
+      for i = 1, n do list[i] = { key = "k" .. i, on_existing = "fail" } end
+      leaves_nothing(engine, url, function(tx)
+        kit.refused("exists", "^item " .. n .. ": key", nil,
+          tx:start_many("t.one", list))
+      end)
+      -- and the rest can go on
+      list[n].key = "other"
+      engine:transaction(function(tx)
+        assert.is_nil((tx:start_many("t.one",
+          { { key = "new" }, { key = "k" .. n, on_existing = "fail" } })))
+        assert(tx:start_many("t.one", list))
+      end)
+      assert.equal(n + 1, kit.count(backend, url, "instance"))
+    end
+  end)
+
+  it("is none of what was imported in front of it", function()
+    local a = backend.fresh()
+    local ids = kit.waiting(a, 2)
+    local one, two = assert(a:export(ids[1])), assert(a:export(ids[2]))
+    local engine, _, url = backend.fresh()
+    leaves_nothing(engine, url, function(tx)
+      kit.refused("invalid", "^line %d+: ", nil,
+        tx:import(one .. '{"is":"nonsense"}\n' .. two))
+      assert.same({}, assert(tx:list()))
+    end)
+    engine:transaction(function(tx)
+      assert.is_nil((tx:import(one .. "{}")))
+      assert.same({ ids[2] }, assert(tx:import(two)).imported)
+    end)
+    assert.equal(1, kit.count(backend, url, "instance"))
+  end)
+
+  it("is none of the rows of the outbox", function()
+    local engine, _, url = backend.fresh { shards = 4 }
+    assert(engine:load(kit.one(function(ctx) ctx.emit("told", {}) end)))
+    for _ = 1, 20 do assert(engine:start "t.one") end
+    assert(engine:run())
+    for _ = 1, 2 do emitted.relay(engine, function() return false end) end
+    local last = 0
+    for _, row in ipairs(assert(engine.outbox:list { dead = true })) do
+      last = math.max(last, kit.shard(row.instance, 4))
+    end
+    assert.is_true(last > 0)
+    local again = kit.refuse(backend, url, "outbox", "update",
+      "new.shard = " .. last)
+    leaves_nothing(engine, url, function(tx)
+      assert.is_nil((tx.outbox:retry()))
+    end)
+    again()
+    assert.equal(20, engine.outbox:retry())
+  end)
+end)

@@ -5,17 +5,24 @@ typedef struct block {
   size_t size;
 } block;
 
-pawl_code pawl_hand_out(const pawl_alloc *alloc, const pawl_buf *b, char **out,
-                        pawl_error *err) {
-  size_t size = sizeof(block) + b->len + 1;
+char *pawl_hand_room(const pawl_alloc *alloc, size_t len) {
+  const size_t size = sizeof(block) + len + 1;
   block *made = pawl_realloc(alloc, NULL, 0, size);
 
-  if (!made) return pawl_fail(err, PAWL_NOMEM, "out of memory");
+  if (!made) return NULL;
   made->alloc = *alloc;
   made->size = size;
   char *text = (char *)(made + 1);
+  text[0] = text[len] = '\0';
+  return text;
+}
+
+pawl_code pawl_hand_out(const pawl_alloc *alloc, const pawl_buf *b, char **out,
+                        pawl_error *err) {
+  char *text = pawl_hand_room(alloc, b->len);
+
+  if (!text) return pawl_fail(err, PAWL_NOMEM, "out of memory");
   if (b->len) memcpy(text, b->at, b->len);
-  text[b->len] = '\0';
   *out = text;
   return PAWL_OK;
 }

@@ -7,6 +7,9 @@
 
 #include "buf.h"
 
+/* Room for a text of up to `len` bytes, with its zero, for who has to be sure
+ * of it before there is a text. NULL: no memory. */
+char *pawl_hand_room(const pawl_alloc *alloc, size_t len);
 /* A copy of the buffer's text, of this allocator. */
 pawl_code pawl_hand_out(const pawl_alloc *alloc, const pawl_buf *b, char **out,
                         pawl_error *err);

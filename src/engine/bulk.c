@@ -292,17 +292,6 @@ out:
   return rc;
 }
 
-/* What fails there has not happened. */
-static pawl_code change_whole(bulk *b, pawl_walk *walk, pawl_error *err) {
-  pawl_code rc;
-
-  MUST(pawl_engine_hold(b->e, err));
-  rc = change_held(b, walk, err);
-  if (rc == PAWL_OK) return pawl_engine_held_commit(b->e, err);
-  (void)pawl_engine_held_rollback(b->e, NULL);
-  return rc;
-}
-
 /* ---- the report ---- */
 
 static void add_refusal(const refusals *r, int others, pawl_object *list) {
@@ -406,7 +395,7 @@ pawl_code pawl_engine_bulk(pawl_engine *e, pawl_str query, pawl_str change,
   TRY(pawl_walk_open(e, query, of->statuses, of->deleted, of->archived,
                      of->purged, &walk, err));
   pawl_walk_meant(walk, &of->statuses, &of->deleted, &of->archived);
-  rc = b->held ? change_whole(b, walk, err) : change_all(b, walk, err);
+  rc = b->held ? change_held(b, walk, err) : change_all(b, walk, err);
   if (rc != PAWL_OK) tell_resumed(b, err);
   if (rc == PAWL_OK) report(b, out);
 out:

@@ -112,6 +112,12 @@ pawl_code pawl_engine_task_change(pawl_engine *e, const pawl_id *id,
 pawl_code pawl_engine_hold(pawl_engine *e, pawl_error *err);
 pawl_code pawl_engine_held_commit(pawl_engine *e, pawl_error *err);
 pawl_code pawl_engine_held_rollback(pawl_engine *e, pawl_error *err);
+/* Around one call, which may be many units: *part, where it acts, stays set
+ * while a transaction is held, and the call is a level of its own. What it did
+ * goes with that when its `rc` says that it failed. */
+pawl_code pawl_engine_part_begin(pawl_engine *e, int *part, pawl_error *err);
+pawl_code pawl_engine_part_end(pawl_engine *e, int part, pawl_code rc,
+                               pawl_error *err);
 pawl_code pawl_engine_held_query(pawl_engine *e, pawl_str sql, pawl_str params,
                                  int64_t *changed, pawl_buf *out,
                                  pawl_error *err);

@@ -26,6 +26,11 @@ typedef struct level {
 
 /* ---- levels ---- */
 
+static void cut(pawl_buf *b, size_t len) {
+  b->len = len;
+  b->failed = 0;
+}
+
 static pawl_code push_level(pawl_engine *e, pawl_error *err) {
   const level now = {.events = e->after_held.events.len,
                      .asked = e->after_held.asked.len,
@@ -35,8 +40,13 @@ static pawl_code push_level(pawl_engine *e, pawl_error *err) {
                      .give_back = e->after_held.give_back,
                      .defs = pawl_registry_mark(e->registry)};
 
-  pawl_buf_add(&e->after_held.levels, &now, sizeof now);
-  return pawl_buf_check(&e->after_held.levels, err);
+  pawl_buf *levels = &e->after_held.levels;
+  const size_t was = levels->len;
+
+  pawl_buf_add(levels, &now, sizeof now);
+  const pawl_code rc = pawl_buf_check(levels, err);
+  if (rc != PAWL_OK) cut(levels, was); /* the next may find room */
+  return rc;
 }
 
 static level pop_level(pawl_engine *e) {
@@ -46,11 +56,6 @@ static level pop_level(pawl_engine *e) {
   levels->len -= sizeof was;
   memcpy(&was, levels->at + levels->len, sizeof was);
   return was;
-}
-
-static void cut(pawl_buf *b, size_t len) {
-  b->len = len;
-  b->failed = 0;
 }
 
 /* The innermost has not happened. */
@@ -205,6 +210,24 @@ pawl_code pawl_engine_held_rollback(pawl_engine *e, pawl_error *err) {
   pawl_store_held_rollback(e->store);
   undo_level(e);
   return PAWL_OK;
+}
+
+/* ---- one call in it ---- */
+
+pawl_code pawl_engine_part_begin(pawl_engine *e, int *part, pawl_error *err) {
+  *part = *part && pawl_store_held(e->store);
+  if (!*part) return PAWL_OK;
+  const pawl_code rc = pawl_engine_hold(e, err);
+  *part = rc == PAWL_OK;
+  return rc;
+}
+
+pawl_code pawl_engine_part_end(pawl_engine *e, int part, pawl_code rc,
+                               pawl_error *err) {
+  if (!part) return rc;
+  if (rc == PAWL_OK) return pawl_engine_held_commit(e, err);
+  (void)pawl_engine_held_rollback(e, NULL);
+  return rc;
 }
 
 /* ---- the user's own SQL ---- */

@@ -1053,9 +1053,10 @@ function Workflows:graph(code, version) end
 function Engine:start(code, input, options) end
 
 --- Stores many new instances of one workflow, in batches of up to 1,000, each
---- whole or not at all. All items are checked before anything is stored; an
---- error that comes later says how many are. With keys or ids in the items
---- the call may be repeated.
+--- whole or not at all, and of one shard. All items are checked before
+--- anything is stored; an error that comes later, as for a key that is in use,
+--- says how many are, if any. With keys or ids in the items the call may be
+--- repeated.
 ---@param code string
 ---@param items pawl.StartItem[]
 ---@param options? pawl.StartOptions  of all items; `key` and `id` are an item's

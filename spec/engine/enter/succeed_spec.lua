@@ -409,14 +409,79 @@ kit.describe("a list of starts", function(backend)
     assert.equal("cancelled", kit.status(engine, alive))
   end)
 
-  it("says which item's key was in use, and how many are stored", function()
-    local engine, _, url = fresh(backend)
-    local id = assert(begin(engine))
-    kit.refused("exists", "2 of 3 instances are stored: item 2: key \"k\".*"
-      .. id:gsub("%-", "%%-"), nil, engine:start_many("t.cart",
-        { { key = "a" }, { key = "k" }, { key = "b" } },
+  it("says which item's key was in use, and stores no other then", function()
+    for at = 1, 3 do
+      local engine, _, url = fresh(backend)
+      local id = assert(begin(engine))
+      local list = { { key = "a" }, { key = "b" } }
+      table.insert(list, at, { key = "k" })
+      kit.refused("exists", "^item " .. at .. ": key \"k\".*"
+        .. id:gsub("%-", "%%-"), nil, engine:start_many("t.cart", list,
+          { on_existing = "fail" }))
+      assert.equal(1, kit.count(backend, url, "instance"))
+      list[at].on_existing = "return"
+      local ids, created = assert(engine:start_many("t.cart", list,
         { on_existing = "fail" }))
-    assert.equal(3, kit.count(backend, url, "instance"))
+      assert.equal(id, ids[at])
+      assert.equal(at == 1, not created[1])
+      assert.equal(3, kit.count(backend, url, "instance"))
+    end
+  end)
+
+  it("stores batches as a whole, and says of how many", function()
+    local engine, _, url = fresh(backend)
+    assert(begin(engine))
+    local list = {}
+    for i = 1, 1500 do list[i] = { key = "k" .. i, input = i } end
+    list[1200].key = "k"
+    kit.refused("exists", "^1000 of 1500 instances are stored: item 1200: key",
+      nil, engine:start_many("t.cart", list, { on_existing = "fail" }))
+    assert.equal(1001, kit.count(backend, url, "instance"))
+    for at, there in pairs { [1] = true, [1000] = true, [1001] = false } do
+      assert.equal(there, #assert(engine:list { key = "k" .. at }) == 1)
+    end
+  end)
+
+  it("stores all of a shard, or nothing", function()
+    local engine, _, url = backend.fresh { shards = 4 }
+    assert(engine:load(cart()))
+    assert(engine:start("t.cart", nil, { key = "k30" }))
+    local list = {}
+    for i = 1, 60 do list[i] = { key = "k" .. i } end
+    local ids, err = engine:start_many("t.cart", list,
+      { on_existing = "fail" })
+    assert.is_nil(ids)
+    local n = tonumber(err.message:match "^(%d+) of 60" or 0)
+    assert.equal(1 + n, kit.count(backend, url, "instance"))
+    local there, all = {}, {}
+    for _, instance in ipairs(assert(engine:list { limit = 100 })) do
+      local shard = kit.shard(instance.id, 4)
+      there[shard] = (there[shard] or 0) + 1
+    end
+    for _, item in ipairs(list) do item.on_existing = "return" end
+    for _, id in ipairs(assert(engine:start_many("t.cart", list))) do
+      local shard = kit.shard(id, 4)
+      all[shard] = (all[shard] or 0) + 1
+    end
+    for shard, m in pairs(there) do
+      assert.is_true(m == all[shard] or m == 1)
+    end
+  end)
+
+  it("is stored once, and as new, where an answer was lost", function()
+    if backend.name ~= "postgres" then return end
+    for _, point in ipairs { "commit.before_send", "commit.sent" } do
+      local engine, _, url = fresh(backend)
+      local id = assert(begin(engine))
+      probe.fault(point .. "=drop@1")
+      local ids, created = engine:start_many("t.cart",
+        { { key = "a" }, { key = "k", on_existing = "replace" }, {} })
+      probe.fault(nil)
+      assert(ids, tostring(created))
+      assert.same({ true, true, true }, { table.unpack(created) })
+      assert.equal(ids[2], assert(engine:get(id)).successor)
+      assert.equal(4, kit.count(backend, url, "instance"))
+    end
   end)
 end)
 

@@ -58,9 +58,11 @@ typedef struct pawl_start_of {
  * and the error is that one's. */
 pawl_code pawl_engine_start_together(pawl_engine *e, pawl_start_of *list,
                                      int n, pawl_error *err);
+/* `out` (may be NULL): the answer, for pawl_free. There is room for it before
+ * anything is stored. */
 pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
-                                 pawl_str items, pawl_str options,
-                                 pawl_buf *out, pawl_error *err);
+                                 pawl_str items, pawl_str options, char **out,
+                                 pawl_error *err);
 
 /* ---- import.c ---- */
 

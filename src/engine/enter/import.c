@@ -713,6 +713,8 @@ pawl_code pawl_engine_import(pawl_engine *e, pawl_str text, pawl_str options,
   TRY(take_lines(&r, err));
   pawl_list_end(&r.imported);
   pawl_list_end(&r.there);
+  TRY(pawl_buf_check(&imported, err));
+  TRY(pawl_buf_check(&there, err));
   pawl_object_begin(&answer, out);
   pawl_member_json(&answer, "imported", pawl_buf_str(&imported));
   pawl_member_json(&answer, "there", pawl_buf_str(&there));

@@ -1,12 +1,14 @@
 /* Starting many: a list is checked whole, then written in batches, each one
  * transaction of one shard, with one statement a table.
  *
- * Nothing is stored when any item is wrong. Ids are drawn before the first
+ * Nothing is stored when any item is wrong, and of a batch nothing when a key
+ * of it is refused. Ids are drawn before the first
  * batch goes out, so that one whose answer was lost is sent again without
  * harm. */
 #include <assert.h>
 #include <stdlib.h>
 
+#include "../../base/handed.h"
 #include "../../value/json.h"
 #include "../common/wake.h"
 #include "enter.h"
@@ -42,6 +44,8 @@ typedef struct many {
   int nrows, cap;
   int is_plain; /* all rows are */
   int was_sent; /* it may have been stored already */
+  int holds;    /* it is held until all of it is settled */
+  int again;    /* that was tried before */
   row **sorted; /* by key, then by id: rivals wait, and do not deadlock */
   pawl_buf scratch;
 } many;
@@ -348,6 +352,11 @@ static int count_unknown(const many *m) {
   return n;
 }
 
+/* Who holds the batch begins it anew as a whole. */
+static int may_repeat(const many *m, pawl_code rc, int *tries) {
+  return !m->holds && pawl_store_may_repeat(rc, tries);
+}
+
 /* Stores what the batch has and the store does not. *refused: how many the
  * store did not take, because their version is not active. */
 static pawl_code write_batch(many *m, int *refused, pawl_error *err) {
@@ -358,8 +367,8 @@ static pawl_code write_batch(many *m, int *refused, pawl_error *err) {
   do {
     rc = m->was_sent ? PAWL_OK : check_ids(m, shard, err);
     if (rc == PAWL_OK) rc = insert_batch(m, shard, err);
-    if (rc == PAWL_OK) rc = find_known(m, shard, tries > 0, err);
-  } while (pawl_store_may_repeat(rc, &tries));
+    if (rc == PAWL_OK) rc = find_known(m, shard, m->again || tries > 0, err);
+  } while (may_repeat(m, rc, &tries));
   *refused = rc == PAWL_OK ? count_unknown(m) : 0;
   return rc;
 }
@@ -371,6 +380,12 @@ static pawl_code write_again(many *m, int *refused, pawl_error *err) {
   return write_batch(m, refused, err);
 }
 
+static int is_choosy(const many *m) {
+  for (int i = 0; i < m->nrows; i++)
+    if (pawl_start_is_choosy(&m->rows[i].options)) return 1;
+  return 0;
+}
+
 /* A key that is in use may go on to the item's instance: each by itself, as
  * few are. */
 static pawl_code settle_key(many *m, row *r, pawl_error *err) {
@@ -380,7 +395,7 @@ static pawl_code settle_key(many *m, row *r, pawl_error *err) {
   pawl_code rc;
 
   do rc = pawl_start_succeed(m->e, &s, err);
-  while (pawl_store_may_repeat(rc, &tries));
+  while (may_repeat(m, rc, &tries));
   if (rc == PAWL_OK && s.refused)
     rc = pawl_start_refuse(m->code, &r->options, m->asked, err);
   if (rc != PAWL_OK) {
@@ -392,17 +407,67 @@ static pawl_code settle_key(many *m, row *r, pawl_error *err) {
   return PAWL_OK;
 }
 
-/* *left: how many were not settled. */
-static pawl_code settle_keys(many *m, int *left, pawl_error *err) {
-  pawl_code rc = PAWL_OK;
+/* By the instance that has the key, then as they were given. */
+static int compare_holders(const void *a, const void *b) {
+  const item *x = (*(row *const *)a)->of, *y = (*(row *const *)b)->of;
+  int order = pawl_id_cmp(&x->id, &y->id);
+  return order ? order : (x > y) - (x < y);
+}
 
-  *left = 0;
+/* Whose key is to go on is locked until all are settled: S2. */
+static pawl_code settle_keys(many *m, pawl_error *err) {
+  if (!is_choosy(m)) return PAWL_OK;
+  qsort(m->sorted, (size_t)m->nrows, sizeof *m->sorted, compare_holders);
   for (int i = 0; i < m->nrows; i++) {
-    row *r = &m->rows[i];
-    if (r->of->created || !pawl_start_is_choosy(&r->options)) continue;
-    if (rc == PAWL_OK) rc = settle_key(m, r, err);
-    *left += rc != PAWL_OK;
+    row *r = m->sorted[i];
+    if (!r->of->created && pawl_start_is_choosy(&r->options))
+      MUST(settle_key(m, r, err));
   }
+  return PAWL_OK;
+}
+
+static pawl_code store_batch(many *m, pawl_error *err) {
+  int refused;
+
+  MUST(write_batch(m, &refused, err));
+  if (refused && !m->asked && m->head.version)
+    MUST(write_again(m, &refused, err));
+  if (refused) return pawl_start_refuse(m->code, &m->head, m->asked, err);
+  return settle_keys(m, err);
+}
+
+/* None of it is stored, as far as anybody knows. */
+static void forget_batch(many *m) {
+  for (int i = 0; i < m->nrows; i++) {
+    m->rows[i].of->created = m->rows[i].of->known = 0;
+    m->rows[i].of->id = m->rows[i].options.id;
+  }
+  qsort(m->sorted, (size_t)m->nrows, sizeof *m->sorted, compare_rows);
+}
+
+static pawl_code store_held(many *m, pawl_error *err) {
+  pawl_store *store = m->e->store;
+
+  MUST(pawl_store_hold(store, err));
+  pawl_code rc = store_batch(m, err);
+  if (rc == PAWL_OK) return pawl_store_held_commit(store, err);
+  pawl_store_held_rollback(store);
+  return rc;
+}
+
+/* Whether a key that is in use is refused is known only once all others are
+ * sent. So that they go with it, they are held until then. */
+static pawl_code store_choosy(many *m, pawl_error *err) {
+  int tries = 0;
+  pawl_code rc;
+
+  m->holds = 1;
+  do {
+    m->again = tries > 0;
+    rc = store_held(m, err);
+    if (rc != PAWL_OK) forget_batch(m);
+  } while (pawl_store_may_repeat(rc, &tries));
+  m->holds = m->again = 0;
   return rc;
 }
 
@@ -420,32 +485,33 @@ static int any_created(const many *m) {
   return 0;
 }
 
+/* In a transaction that is held already the call is a part of that. */
+static pawl_code store_next(many *m, pawl_error *err) {
+  const int holds = is_choosy(m) && !pawl_store_held(m->e->store);
+
+  MUST(holds ? store_choosy(m, err) : store_batch(m, err));
+  if (any_due(m))
+    pawl_wake(m->e);
+  else if (any_created(m))
+    pawl_wake_programs(m->e);
+  return PAWL_OK;
+}
+
 /* Batch by batch; what is stored stays when a later one fails, and the message
  * says how many those are. */
 static pawl_code write_all(many *m, pawl_error *err) {
-  int refused, left;
   pawl_code rc = PAWL_OK;
 
   for (size_t at = 0, next; at < m->nitems; at = next) {
     pawl_store_call(m->e->store);
     TRY(take_batch(m, at, &next, err));
-    TRY(write_batch(m, &refused, err));
-    if (refused && !m->asked && m->head.version)
-      TRY(write_again(m, &refused, err));
-    if (refused) {
-      rc = pawl_start_refuse(m->code, &m->head, m->asked, err);
-      goto out;
-    }
-    rc = settle_keys(m, &left, err);
-    m->nstored = next - (size_t)left;
-    if (rc != PAWL_OK) goto out;
-    if (any_due(m))
-      pawl_wake(m->e);
-    else if (any_created(m))
-      pawl_wake_programs(m->e);
+    rc = store_next(m, err);
+    /* also where nobody could ask any more which of them were known */
+    if (rc == PAWL_OK || any_created(m)) m->nstored = next;
+    if (rc != PAWL_OK) break;
   }
 out:
-  if (rc != PAWL_OK && m->nstored)
+  if (rc != PAWL_OK && m->nstored && !pawl_store_held(m->e->store))
     pawl_error_prefix(err, "%zu of %zu instances are stored", m->nstored,
                       m->nitems);
   return rc;
@@ -453,31 +519,54 @@ out:
 
 /* ---- the whole ---- */
 
-static pawl_code add_answer(const many *m, pawl_buf *out, pawl_error *err) {
-  char id[37];
-  pawl_buf_addz(out, "{\"ids\":[");
+/* {"ids":["...","..."],"created":[true,false]}: how long it is at most is
+ * known, as ids have one length. */
+static const char IDS[] = "{\"ids\":[", CREATED[] = "],\"created\":[",
+                  ENDS[] = "]}";
+enum {
+  AN_ID = sizeof(pawl_id_text) + 2, /* in quotes, behind a comma */
+  A_FLAG = sizeof "false" - 1 + 1
+};
+
+static size_t most_of_answer(const many *m) {
+  return sizeof IDS + sizeof CREATED + sizeof ENDS +
+         m->nitems * (AN_ID + A_FLAG);
+}
+
+static pawl_code make_room(const many *m, char **answer, pawl_error *err) {
+  *answer = pawl_hand_room(&m->e->given, most_of_answer(m));
+  return *answer ? PAWL_OK : pawl_fail_memory(err);
+}
+
+static char *put(char *to, const char *text) {
+  const size_t n = strlen(text);
+  memcpy(to, text, n + 1);
+  return to + n;
+}
+
+static void write_answer(const many *m, char *to) {
+  to = put(to, IDS);
   for (size_t i = 0; i < m->nitems; i++) {
-    pawl_id_format(&m->items[i].id, id);
-    pawl_buf_addz(out, i ? ",\"" : "\"");
-    pawl_buf_add(out, id, 36);
-    pawl_buf_addc(out, '"');
+    to = put(to, i ? ",\"" : "\"");
+    to = put(to, pawl_id_text_of(&m->items[i].id).at);
+    to = put(to, "\"");
   }
-  pawl_buf_addz(out, "],\"created\":[");
+  to = put(to, CREATED);
   for (size_t i = 0; i < m->nitems; i++) {
-    if (i) pawl_buf_addc(out, ',');
-    pawl_buf_addz(out, m->items[i].created ? "true" : "false");
+    if (i) to = put(to, ",");
+    to = put(to, m->items[i].created ? "true" : "false");
   }
-  pawl_buf_addz(out, "]}");
-  return pawl_buf_check(out, err);
+  (void)put(to, ENDS);
 }
 
 pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
-                                 pawl_str items, pawl_str options,
-                                 pawl_buf *out, pawl_error *err) {
+                                 pawl_str items, pawl_str options, char **out,
+                                 pawl_error *err) {
   many m = {.e = e,
             .code = code,
             .shared = options,
             .scratch = {.alloc = &e->alloc}};
+  char *answer = NULL;
   pawl_code rc = PAWL_OK;
 
   pawl_start_options_init(&m.head, &e->alloc);
@@ -486,9 +575,13 @@ pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
   TRY(check_items(&m, err));
   TRY(sort_by_shard(&m, err));
   TRY(make_rows(&m, err));
+  if (out) TRY(make_room(&m, &answer, err));
   TRY(write_all(&m, err));
-  TRY(add_answer(&m, out, err));
+  if (!out) goto out;
+  write_answer(&m, answer);
+  *out = answer;
 out:
+  if (rc != PAWL_OK) pawl_free(e, answer);
   deinit(&m);
   return rc;
 }
