@@ -1318,7 +1318,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_sqlite(pawl_engine *engine,
 
 /* Ends the innermost that is open. When it fails nothing of it has happened,
  * and it is rolled back, with one exception: PAWL_UNREACHABLE when the
- * connection is lost while the outermost is committed. Then nobody knows: look
+ * connection is lost while the outermost is committed, PAWL_NOMEM when it was
+ * given up for want of memory, and says so. Then nobody knows: look
  * for what it did; with ids or keys of one's own it may be repeated. What was
  * loaded in it is to be loaded again.
  *
