@@ -193,7 +193,7 @@ static pawl_code queue_session(client *c, pawl_error *err) {
   MUST(queue_plain(c, OP_PLAIN, settings, err));
   if (c->relaxed)
     MUST(queue_plain(c, OP_PLAIN, "set synchronous_commit to off", err));
-  return queue_plain(c, OP_PLAIN, PAWL_PG_PLANNER, err);
+  return queue_plain(c, OP_PLAIN, PAWL_PG_SETTINGS, err);
 }
 
 /* What must go out before the unit's first statement. */
@@ -664,6 +664,7 @@ static pawl_code queue_resets(client *c, pawl_error *err) {
     MUST(queue_plain(c, OP_PLAIN, pawl_pg_resets[i], err));
   MUST(queue_plain(c, OP_PLAIN, PAWL_PG_UNLOCK, err));
   if (!c->pooler) MUST(queue_session(c, err));
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_SETTINGS, err));
   return queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err);
 }
 
@@ -833,7 +834,7 @@ static pawl_code queue_limit(client *c, int64_t limit_us, pawl_error *err) {
                    "select set_config('pawl.limit',"
                    " current_setting('statement_timeout'), true)",
                    err));
-  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PLANNER, err));
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_SETTINGS, err));
   snprintf(sql, sizeof sql, "set local statement_timeout = %lld",
            (long long)ms);
   return queue_plain(c, OP_PLAIN, sql, err);
