@@ -131,17 +131,17 @@ pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
 
 /* Runs `call` while nobody else is inside. Who gave no error gets one to fill
  * in: nobody further in asks whether there is one. `found` is FOUND's. */
-#define CALL(call)                            \
-  do {                                        \
-    pawl_error own;                           \
-    pawl_id found;                            \
-    (void)found;                              \
-    if (!err) err = &own;                     \
-    MUST(pawl_engine_enter(engine, err));     \
-    pawl_code rc = (call);                    \
-    pawl_engine_tell_memory(engine, rc, err); \
-    pawl_engine_leave(engine);                \
-    return rc;                                \
+#define CALL(call)                                 \
+  do {                                             \
+    pawl_error own;                                \
+    pawl_id found;                                 \
+    (void)found;                                   \
+    if (!err) err = &own;                          \
+    MUST(pawl_engine_enter(engine, err));          \
+    pawl_code rc = (call);                         \
+    rc = pawl_engine_tell_memory(engine, rc, err); \
+    pawl_engine_leave(engine);                     \
+    return rc;                                     \
   } while (0)
 
 /* The same for one that fills the buffer `b`, and hands its text out; `check`
@@ -171,7 +171,7 @@ pawl_code pawl_format_into(char *out, size_t size, pawl_error *err,
     else                                                               \
       pawl_free(engine, handed);                                       \
     pawl_buf_deinit(&b);                                               \
-    pawl_engine_tell_memory(engine, rc, err);                          \
+    rc = pawl_engine_tell_memory(engine, rc, err);                     \
     pawl_engine_leave(engine);                                         \
     return rc;                                                         \
   } while (0)
@@ -232,6 +232,8 @@ static pawl_code take_config(const pawl_config *c, pawl_config *own,
 pawl_code pawl_open(const char *url, const pawl_config *config,
                     pawl_engine **out, pawl_error *err) {
   pawl_config own;
+  pawl_error unsaid;
+  if (!err) err = &unsaid;
   NEEDS(out);
   pawl_code rc = take_config(config, &own, err);
   return rc == PAWL_OK ? pawl_engine_open(url, &own, out, err) : rc;

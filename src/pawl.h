@@ -1236,10 +1236,11 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_start(pawl_engine *engine,
  * several each shard's items are batches of their own. When a later one fails,
  * the message begins with "N of M instances are stored: "; in a store with one
  * shard they are the first N. An error that begins otherwise has stored
- * nothing, but for PAWL_UNREACHABLE: nobody knows of the batch whose answer was
- * lost. Within a transaction that is open it is all of them, or none. Where the
- * workflow is not loaded here, each batch takes the version that is the newest
- * active one then. Calling again with keys or ids in the items is harmless.
+ * nothing, but for PAWL_UNREACHABLE, or a PAWL_NOMEM that says so: nobody knows
+ * of the batch whose answer was lost. Within a transaction that is open it is
+ * all of them, or none. Where the workflow is not loaded here, each batch takes
+ * the version that is the newest active one then. Calling again with keys or
+ * ids in the items is harmless.
  * Fails as pawl_start does: PAWL_NOTFOUND, PAWL_INVALID, PAWL_EXISTS.
  *
  *   rc = pawl_start_many(engine, "mail.send", "[{\"input\":1},{\"input\":2}]",
@@ -1322,7 +1323,8 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_transaction_sqlite(pawl_engine *engine,
 
 /* Ends the innermost that is open. When it fails nothing of it has happened,
  * and it is rolled back, with one exception: PAWL_UNREACHABLE when the
- * connection is lost while the outermost is committed. Then nobody knows: look
+ * connection is lost while the outermost is committed, PAWL_NOMEM when it was
+ * given up for want of memory, and says so. Then nobody knows: look
  * for what it did; with ids or keys of one's own it may be repeated. What was
  * loaded in it is to be loaded again.
  *

@@ -175,6 +175,7 @@ if backend then
       local cases = {
         { "t.one" }, { "t.one", { a = 1 } },
         { "t.one", pawl.json.decode '[1.0, 1e3, -0.0, "ä\\u0001", {}]' },
+        { "t.one", { ["a\0"] = "\0", b = { "\\u0000", "\1" } } },
         { "t.one", {}, { key = "k-1" } }, { "t.one", {}, { key = "k-1" } },
         { "t.one", {}, { key = "k-1", tenant = "acme" } },
         { "t.wait", {}, { key = "k-1", priority = -7, group = "slow",
@@ -199,7 +200,7 @@ if backend then
       end, function(case) sql(call("start", table.unpack(case))) end)
       assert.same(rows(lib).instance, rows(url).instance)
       assert.same(rows(lib), rows(url))
-      assert.equal(10, tonumber(kit.count(backend, url, "instance")))
+      assert.equal(11, tonumber(kit.count(backend, url, "instance")))
     end)
 
     it("gives what has the key, on the shard that is the key's", function()
@@ -249,6 +250,7 @@ if backend then
       local cases = {
         { "go", { n = 1.50 }, { id = "e1", source = "shop", by = "ann" } },
         { "go", nil, {} },
+        { "go", { text = "a\0b\\u0000" }, {} },
         { "other", { 1 }, { key = "k" } },
       }
       local lib, one = compare({ 1 }, function(other)
@@ -668,6 +670,10 @@ if backend then
       for _, case in ipairs {
         { '{"n":1,"n":2}', "value", 'has the key "n" twice' },
         { '{"a":[{"n":1,"n":2}]}', "value", 'has the key "n" twice' },
+        { [==[{"\u0000":1,"\u0000":2}]==], "value", "twice" },
+        { [==[{"z":"\u0000","\u005cu0001":1,"\\u0001":2}]==], "value",
+          "twice" },
+        { [==["\u0000\ud800"]==], "value", "surrogate" },
         { '[123456789012345678901234567890]', "value", "too large" },
         { "[9223372036854775808]", "value", "too large" },
         { "[1e400]", "value", "too large" },
@@ -686,9 +692,15 @@ if backend then
       end
       fails(call("start", "t.one", "{}", '{"metadata":{"n":1,"n":2}}'),
         "value", "22023", "a start's options has the key")
+      fails(call("start", "t.one", "{}", [==[{"metadata":{"n":"\u0000"}}]==]),
+        "value", "22023", "a start's options have a text with a zero")
+      fails(call("signal", "go", "{}", [==[{"key":"\u0000"}]==]),
+        "value", "22023", "a signal's options have a text with a zero")
       for _, fine in ipairs { "[9223372036854775807,-9223372036854775808]",
         "[1.7976931348623157e308,1e-300]", [==["\ud83d\ude00 \\ud800"]==],
-        list:sub(9, -9), '{"a":{"n":1},"b":{"n":2}}' } do
+        list:sub(9, -9), '{"a":{"n":1},"b":{"n":2}}', [==["\u0000"]==],
+        [==[{"a\u0000":1,"a\u0001":2,"a\u0001\u0002":3,"a\\u0000":4,
+          "a ":[{"\u0000":["\\\u0000"]}]}]==] } do
         local id = sql(text("start", fine))
         assert(engine:run())
         assert.equal("completed", assert(engine:get(id)).status)

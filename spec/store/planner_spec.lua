@@ -1,6 +1,7 @@
 -- How Pawl's statements are planned on PostgreSQL, in a session of its own and
 -- behind a pooler, where each transaction may meet another session: without
--- ways to walk a table. A step's own SQL is planned as the server would.
+-- ways to walk a table; and what they are read by, whatever the database says.
+-- A step's own SQL is planned as the server would, and read as that says.
 local backends = require "spec.support.backends"
 local kit = require "spec.engine.kit"
 local pawl = require "pawl"
@@ -127,6 +128,44 @@ describe("statements on postgres", function()
       assert.not_equal(OURS, usual)
       assert.same({ { settings = OURS } },
         backend.sql(url, "select value as settings from watch.seen"))
+    end)
+
+    it("are read as they are meant, a step's own as is said" .. how, function()
+      backend.sql(url, [[do $$ begin
+        execute format('alter database %I set array_nulls = off',
+                       current_database()); end $$;
+        create schema watch; create table watch.deferred (value text);
+        create table watch.row (no integer);
+        create function watch.note() returns trigger language plpgsql as $f$
+        begin
+          insert into watch.deferred values (current_setting('array_nulls'));
+          return null;
+        end $f$;
+        create constraint trigger noted after insert on watch.row
+          deferrable initially deferred for each row
+          execute function watch.note(); select 1 as done]])
+      finally(function()
+        backend.sql(url, [[do $$ begin
+          execute format('alter database %I reset array_nulls',
+                         current_database()); end $$; select 1 as done]])
+      end)
+      local engine = open(pooler)
+      local seen
+      assert(engine:load(kit.one(function(ctx)
+        seen = ctx.db:query(
+          "select current_setting('array_nulls') as nulls")[1].nulls
+        ctx.db:query "insert into watch.row values (1)"
+      end, { transactional = true })))
+      for _ = 1, 2 do
+        local id = assert(engine:start("t.one", {},
+          { attributes = { a = "x" } }))
+        assert(engine:run())
+        assert.equal("completed", kit.status(engine, id))
+        assert.same({ a = "x" }, assert(engine:get(id)).attributes)
+        assert.equal("off", seen)
+      end
+      assert.same({ { value = "off" }, { value = "off" } },
+        backend.sql(url, "select value from watch.deferred"))
     end)
 
     it("walk no tables that were counted with one row" .. how,

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "../store/failure.h"
 #include "act/act.h"
 #include "common/find.h"
 #include "common/names.h"
@@ -233,7 +234,7 @@ pawl_code pawl_engine_open(const char *url, const pawl_config *config,
   *out = e;
   e = NULL;
 out:
-  if (e) pawl_engine_tell_memory(e, rc, err);
+  if (e && err) rc = pawl_engine_tell_memory(e, rc, err);
   pawl_engine_close(e);
   return rc;
 }
@@ -670,13 +671,20 @@ void pawl_engine_count(const pawl_engine *e, pawl_counts *out) {
   if (e->store) pawl_store_count(e->store, out);
 }
 
-void pawl_engine_tell_memory(const pawl_engine *e, pawl_code rc,
-                             pawl_error *err) {
-  if (rc == PAWL_NOMEM && err && !err->hint[0] && e->ration.limit)
-    pawl_error_hint(err,
-                    "its memory_bytes is %" PRId64 ", and %" PRId64
-                    " were used at the most",
-                    e->ration.limit, e->ration.peak);
+pawl_code pawl_engine_tell_memory(const pawl_engine *e, pawl_code rc,
+                                  pawl_error *err) {
+  const int was_given_up = pawl_failure_is_short(rc, err);
+  char also[120];
+
+  rc = pawl_failure_outside(rc, err);
+  if (rc != PAWL_NOMEM || !e->ration.limit) return rc;
+  if (err->hint[0] && !was_given_up) return rc;
+  pawl_copy_text(also, sizeof also, err->hint);
+  pawl_error_hint(err,
+                  "its memory_bytes is %" PRId64 ", and %" PRId64
+                  " were used at the most%s%s",
+                  e->ration.limit, e->ration.peak, also[0] ? "; " : "", also);
+  return rc;
 }
 
 void pawl_engine_memory(const pawl_engine *e, pawl_memory_use *out) {

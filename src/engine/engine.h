@@ -62,9 +62,10 @@ pawl_code pawl_engine_lend(pawl_engine *e, const char *name,
 pawl_code pawl_engine_wait(pawl_engine *e, int64_t for_us, pawl_error *err);
 
 void pawl_engine_count(const pawl_engine *e, pawl_counts *out);
-/* Adds what the limit is to an error that says PAWL_NOMEM. */
-void pawl_engine_tell_memory(const pawl_engine *e, pawl_code rc,
-                             pawl_error *err);
+/* What a caller is told of a failure: PAWL_NOMEM where memory was short, also
+ * when the connection was given up for that; with what the limit is. */
+pawl_code pawl_engine_tell_memory(const pawl_engine *e, pawl_code rc,
+                                  pawl_error *err);
 void pawl_engine_memory(const pawl_engine *e, pawl_memory_use *out);
 
 /* restore.c; `path` NULL: the copy is `image`. */

@@ -23,7 +23,8 @@
  *          sent; they stay until the next begin or close. A statement with
  *          no rows in its columns is not sent: the store sees to that.
  * Errors   When `send` or `commit` fails, nothing of the unit has happened,
- *          except PAWL_UNREACHABLE from commit: then nobody knows. After a
+ *          except PAWL_UNREACHABLE from commit: then nobody knows; so, too,
+ *          where our memory was short for its answer (failure.h). After a
  *          failure only rollback and close are legal, and in an OPEN unit the
  *          statement savepoint_undo, if a savepoint was made: what failed is
  *          over then. A COMMIT that answers
@@ -172,6 +173,8 @@ typedef struct pawl_driver_options {
   pawl_str copy;   /* SQLite in memory: what it begins with, likewise; borrowed
                     while it is opened */
   pawl_left_log left_log; /* SQLite: of a file that is gone (file.h, F2) */
+  int is_short; /* PostgreSQL: the connection was given up because memory was
+                   short; 0 when one is opened */
 } pawl_driver_options;
 
 /* What changes when anything is written: by this connection, by others. */

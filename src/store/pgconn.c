@@ -75,6 +75,7 @@ static const struct {
     {"25006", PAWL_READONLY,
      "connect to the primary: target_session_attrs=read-write"},
     {"53100", PAWL_FULL, "make room on the server's disk"},
+    {"53200", PAWL_STORE, "the server has no memory left"},
     {"42P01", PAWL_NOT_A_STORE, "was the schema pawl dropped? `pawl migrate`"},
     {"3F000", PAWL_NOT_A_STORE, "was the schema pawl dropped? `pawl migrate`"},
     {"XX001", PAWL_CORRUPT, "stop all workers and restore a backup"},
@@ -106,6 +107,27 @@ static pawl_code fail_state(const char *state, const char *what,
   pawl_code rc = code_of(state, &hint);
   assert(strlen(state) == 5);
   return pawl_fail_as(err, rc, state, hint, "%s: %s", what, message);
+}
+
+/* libpq says it in words alone, which are translated only in a program that
+ * calls setlocale. */
+static int tells_of_memory(const char *text) {
+  return strstr(text, "out of memory") ||
+         strstr(text, "cannot allocate memory for");
+}
+
+/* A server's answer has a SQLSTATE. */
+int pawl_pgconn_is_short_answer(const PGresult *res) {
+  return !pq.resultErrorField(res, PG_DIAG_SQLSTATE) &&
+         tells_of_memory(pq.resultErrorMessage(res));
+}
+
+/* A server's own words are among them, too, and it may be gone behind these;
+ * but of the buffer for what it sends libpq alone speaks. */
+int pawl_pgconn_is_short(const PGconn *pg) {
+  const char *text = pq.errorMessage(pg);
+  return strstr(text, "cannot allocate memory for") ||
+         (pq.status(pg) == CONNECTION_OK && tells_of_memory(text));
 }
 
 /* Whatever its SQLSTATE: PgBouncer gives 08P01 for a server that has died. It
@@ -244,7 +266,8 @@ static pawl_code fail_unreachable(const pawl_alloc *alloc, PGconn *pg,
   pawl_code rc;
   message = last_attempt(target, message[0] ? message : first);
   clean_text(target, message, &text);
-  if (pawl_buf_check(&text, NULL) != PAWL_OK) {
+  if (pawl_buf_check(&text, NULL) != PAWL_OK ||
+      (tells_of_memory(message) && !strstr(message, "FATAL"))) {
     rc = pawl_failure_memory(err);
   } else if (is_refused) {
     rc = pawl_fail(err, PAWL_INVALID, "the PostgreSQL URL: %s",
@@ -351,7 +374,9 @@ static pawl_code check_conninfo(const char *target, pawl_error *err) {
   if (!pawl_pgurl_is_whole(target) && !strchr(target, '='))
     return PAWL_OK; /* a database's name */
   options = pq.conninfoParse(target, &message);
-  if (!options) rc = fail_conninfo(target, message ? message : "", err);
+  if (!options)
+    rc = message ? fail_conninfo(target, message, err)
+                 : pawl_failure_memory(err);
   if (options && (strange = find_strange(options))) {
     rc = pawl_fail(err, PAWL_INVALID,
                    pawl_url_is_nested(option_of(options, strange))

@@ -26,7 +26,8 @@
   X(exitPipelineMode) X(finish) X(flush) X(fname) X(freemem) X(ftype)     \
   X(getResult) X(getisnull) X(getlength) X(getvalue) X(isBusy)            \
   X(libVersion) X(nfields) X(notifies) X(ntuples) X(pipelineSync)         \
-  X(reset) X(resultErrorField) X(resultStatus) X(sendPrepare)             \
+  X(reset) X(resultErrorField) X(resultErrorMessage) X(resultStatus)      \
+  X(sendPrepare)                                                          \
   X(sendQuery) X(sendQueryParams) X(sendQueryPrepared) X(serverVersion)   \
   X(setErrorVerbosity) X(setNoticeReceiver) X(setnonblocking) X(socket)   \
   X(status) X(transactionStatus)
@@ -62,6 +63,11 @@ int pawl_pgconn_pump(PGconn *pg, pawl_pgconn_goal until);
 /* What a lost connection looks like from here: for tests. An answer that has
  * come already goes with it. */
 void pawl_pgconn_cut(PGconn *pg);
+
+/* Did libpq find no memory: in place of an answer, or for what it was to send
+ * or read? */
+int pawl_pgconn_is_short_answer(const PGresult *res);
+int pawl_pgconn_is_short(const PGconn *pg);
 
 /* A failure by the server's answer, `what` failed; and of a connection that is
  * gone. */

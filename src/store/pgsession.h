@@ -16,8 +16,10 @@
  *       unit, in whatever way it does so.
  *   C4  our statements are planned without the ways to walk a table (WAYS),
  *       whatever the tables' statistics say; a user's own as the server would.
+ *   C6  what we send is read as it is meant (READS), whatever role and database
+ *       say; a user's own, and what it leaves to the commit, as they say.
  *
- * A session of our own is told once (PATH, WAYS). Behind a pooler each
+ * A session of our own is told once (PATH, WAYS, READS). Behind a pooler each
  * transaction may meet another session, so each is told for itself, by one
  * statement that goes along with its first one (UNIT): no function or operator
  * in it is looked up by path, and outside a transaction block it warns of
@@ -43,23 +45,26 @@
   X(jit, off)                           \
   X(max_parallel_workers_per_gather, 0) \
   X(plan_cache_mode, force_generic_plan)
+/* Numbers of no value travel as text: {NULL}. */
+#define PAWL_PG_READS(X) X(array_nulls, on)
+#define PAWL_PG_OWN(X) PAWL_PG_WAYS(X) PAWL_PG_READS(X)
 #define PAWL_PG_WAY(name, value) \
   ", pg_catalog.set_config('" #name "', '" #value "', false)"
 #define PAWL_PG_WAY_NOW(name, value) \
   ", pg_catalog.set_config('" #name "', '" #value "', true)"
 #define PAWL_PG_WAY_NAME(name, value) ", '" #name "'"
 
-#define PAWL_PG_PLANNER "select 1" PAWL_PG_WAYS(PAWL_PG_WAY)
+#define PAWL_PG_SETTINGS "select 1" PAWL_PG_OWN(PAWL_PG_WAY)
 #define PAWL_PG_UNIT                                                    \
   "select pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', " \
-  "true)" PAWL_PG_WAYS(PAWL_PG_WAY_NOW)
+  "true)" PAWL_PG_OWN(PAWL_PG_WAY_NOW)
 /* For the rest of the transaction as role and database are set. */
-#define PAWL_PG_USER_PLANNER                                  \
+#define PAWL_PG_USER_SETTINGS                                 \
   "select set_config(name, reset_val, true) from pg_settings" \
-  " where name in (''" PAWL_PG_WAYS(PAWL_PG_WAY_NAME) ")"
+  " where name in (''" PAWL_PG_OWN(PAWL_PG_WAY_NAME) ")"
 
 /* Around a user's statement, and before a commit that may fire its
- * triggers (C2). A function of theirs may have changed role as well as
+ * triggers (C2; the settings before the path). A function of theirs may have changed role as well as
  * path; what is ours comes back by UNIT. */
 #define PAWL_PG_USER_PATH "set local search_path to default"
 #define PAWL_PG_OWN_ROLE "set local role to default"

@@ -85,7 +85,7 @@ typedef struct client {
   int is_lost;
   int is_listening;
   int is_due; /* somebody has told so while an end was awaited */
-  const pawl_driver_options *options;
+  pawl_driver_options *options;
   unit units[NUNITS];
   unit *open;    /* between begin and commit; NULL: none */
   unit *reading; /* whose answers come in */
@@ -116,9 +116,17 @@ typedef struct verdict {
   pawl_error *err;
 } verdict;
 
-static pawl_code fail_lost(client *c, const char *why, pawl_error *err) {
+/* For the one reason or the other, which it is for whatever is asked of it
+ * later, too. */
+static void lose(client *c, int is_short) {
+  if (!c->is_lost) c->options->is_short = is_short;
   c->is_lost = 1;
-  return pawl_pgconn_fail_lost(why, err);
+}
+
+static pawl_code fail_lost(client *c, const char *why, pawl_error *err) {
+  lose(c, pawl_pgconn_is_short(c->pg));
+  return c->options->is_short ? pawl_failure_short(err)
+                              : pawl_pgconn_fail_lost(why, err);
 }
 
 /* Servers without limits of their own get ours, so that a worker that hangs
@@ -185,7 +193,7 @@ static pawl_code queue_session(client *c, pawl_error *err) {
   MUST(queue_plain(c, OP_PLAIN, settings, err));
   if (c->relaxed)
     MUST(queue_plain(c, OP_PLAIN, "set synchronous_commit to off", err));
-  return queue_plain(c, OP_PLAIN, PAWL_PG_PLANNER, err);
+  return queue_plain(c, OP_PLAIN, PAWL_PG_SETTINGS, err);
 }
 
 /* What must go out before the unit's first statement. */
@@ -236,6 +244,11 @@ static void fail_op(client *c, const op *o, const PGresult *res, verdict *v) {
   const char *state = pq.resultErrorField(res, PG_DIAG_SQLSTATE);
   if (v->rc != PAWL_OK && !v->is_ours) return;
   v->is_ours = 0;
+  if (pawl_pgconn_is_short_answer(res)) {
+    lose(c, 1);
+    v->rc = pawl_failure_short(v->err);
+    return;
+  }
   v->rc = pawl_pgconn_fail_result(what, res, v->err);
   if (o->kind == OP_EXEC && pawl_stmts[o->stmt].every && state &&
       strcmp(state, "22012") == 0)
@@ -300,6 +313,7 @@ static pawl_code read_op(client *c, const op *o, verdict *v) {
     }
     if (status != PGRES_PIPELINE_ABORTED) fail_op(c, o, res, v);
     pq.clear(res);
+    if (c->is_lost) return PAWL_UNREACHABLE; /* what follows may not fit */
   }
 }
 
@@ -325,8 +339,9 @@ static pawl_code read_sync(client *c, const op *o, verdict *v) {
  * look like one that failed. */
 static pawl_code fail_unread(client *c, const verdict *v) {
   if (!v->is_ours || c->reading->kind != PAWL_UNIT_BATCH) return v->rc;
+  lose(c, v->rc == PAWL_NOMEM);
+  if (c->options->is_short) return pawl_failure_short(v->err);
   if (v->err) v->err->code = PAWL_UNREACHABLE;
-  c->is_lost = 1;
   return PAWL_UNREACHABLE;
 }
 
@@ -350,7 +365,7 @@ static pawl_code read_unit(client *c, unit *u, pawl_error *err) {
   /* What the server said before it went away is more than that it is gone:
    * a statement that failed has undone the whole. */
   if (rc != PAWL_OK && (v.rc == PAWL_OK || v.is_ours)) return rc;
-  if (v.rc == PAWL_UNREACHABLE) c->is_lost = 1;
+  if (v.rc == PAWL_UNREACHABLE) lose(c, 0);
   return fail_unread(c, &v);
 }
 
@@ -469,6 +484,7 @@ static pawl_code postgres_open(const char *target,
   c->alloc = options->alloc;
   c->log = options->log;
   c->options = options;
+  options->is_short = 0;
   if (options->schema && strcmp(options->schema, PAWL_PG_SCHEMA) != 0)
     c->schema = options->schema;
   c->relaxed = options->relaxed;
@@ -615,6 +631,12 @@ static void postgres_slim(pawl_conn *conn) {
   pawl_buf_deinit(&c->bytes);
 }
 
+static pawl_code undo(client *c) {
+  MUST(queue_plain(c, OP_PLAIN, "rollback", NULL));
+  if (c->open->has_query) MUST(queue_plain(c, OP_PLAIN, PAWL_PG_UNLOCK, NULL));
+  return sync(c, NULL);
+}
+
 /* Ends what was sent without a sync, or the open transaction. An implicit
  * transaction, too, is undone by a ROLLBACK (with a warning). */
 static int postgres_rollback(pawl_conn *conn) {
@@ -622,13 +644,10 @@ static int postgres_rollback(pawl_conn *conn) {
   if (!c->open) return 1;
   c->begin_due = 0;
   if (!c->is_lost && (c->in_transaction || c->nqueued > 0)) {
-    if (PAWL_FAULT("store.rollback") != PAWL_FAULT_FAIL &&
-        queue_plain(c, OP_PLAIN, "rollback", NULL) == PAWL_OK &&
-        (!c->open->has_query ||
-         queue_plain(c, OP_PLAIN, PAWL_PG_UNLOCK, NULL) == PAWL_OK))
-      (void)sync(c, NULL);
+    const pawl_code rc =
+        PAWL_FAULT("store.rollback") == PAWL_FAULT_FAIL ? PAWL_STORE : undo(c);
     if (!c->is_lost && pq.transactionStatus(c->pg) != PQTRANS_IDLE)
-      c->is_lost = 1;
+      lose(c, rc == PAWL_NOMEM);
   }
   c->open->nops = 0;
   c->open = NULL;
@@ -645,6 +664,7 @@ static pawl_code queue_resets(client *c, pawl_error *err) {
     MUST(queue_plain(c, OP_PLAIN, pawl_pg_resets[i], err));
   MUST(queue_plain(c, OP_PLAIN, PAWL_PG_UNLOCK, err));
   if (!c->pooler) MUST(queue_session(c, err));
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_SETTINGS, err));
   return queue_plain(c, OP_PLAIN, PAWL_PG_USER_PATH, err);
 }
 
@@ -743,7 +763,7 @@ static void postgres_await(pawl_conn *conn, int64_t deadline_mono_us,
     fds[0].events = (short)(POLLIN | (unsent ? POLLOUT : 0));
     n = poll(fds, (nfds_t)nfds, (int)((left + 999) / 1000));
     if (n > 0 && (fds[0].revents & ~POLLOUT) && !pq.consumeInput(c->pg))
-      c->is_lost = 1;
+      lose(c, pawl_pgconn_is_short(c->pg));
   }
 }
 
@@ -814,7 +834,7 @@ static pawl_code queue_limit(client *c, int64_t limit_us, pawl_error *err) {
                    "select set_config('pawl.limit',"
                    " current_setting('statement_timeout'), true)",
                    err));
-  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_PLANNER, err));
+  MUST(queue_plain(c, OP_PLAIN, PAWL_PG_USER_SETTINGS, err));
   snprintf(sql, sizeof sql, "set local statement_timeout = %lld",
            (long long)ms);
   return queue_plain(c, OP_PLAIN, sql, err);

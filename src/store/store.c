@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "drivers.h"
+#include "failure.h"
 #include "migrate.h"
 #include "pending.h"
 
@@ -32,6 +33,7 @@ struct pawl_store {
   pawl_args args; /* of statements sent by one struct */
   int nsubmitted; /* on this connection */
   int nlost;      /* older ones, which went with another */
+  int lost_short; /* because memory was short (failure.h) */
   pawl_counts counts;
   pawl_unsaved unsaved;
   int64_t epoch;
@@ -78,9 +80,15 @@ static void drop_conn(pawl_store *store) {
   if (!store->conn) return;
   close_conn(store);
   store->is_lent = 0;
+  if (store->nsubmitted) store->lost_short = store->options.is_short;
   store->nlost += store->nsubmitted;
   store->nsubmitted = 0;
   assert(store->phase != IN_UNIT); /* D1: its transaction went with it */
+}
+
+static pawl_code fail_gone(int is_short, pawl_error *err) {
+  if (is_short) return pawl_failure_short(err);
+  return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
 }
 
 /* A lost connection is a rollback: what it was doing is over, and so is all
@@ -209,7 +217,7 @@ pawl_code pawl_store_pending(const char *url,
                    &store->clock, out, err));
 out:
   pawl_store_close(store);
-  return rc;
+  return pawl_failure_outside(rc, err);
 }
 
 pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
@@ -217,8 +225,10 @@ pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
   static const pawl_store_options none = {0};
   const pawl_store_options *o = options ? options : &none;
   pawl_store *store = NULL;
+  pawl_error own;
   pawl_code rc;
 
+  if (!err) err = &own;
   TRY(make(url, o, &store, err));
   store->options.copy = o->copy;
   TRY(connect(store, err));
@@ -229,7 +239,7 @@ pawl_code pawl_store_open(const char *url, const pawl_store_options *options,
   return PAWL_OK;
 out:
   pawl_store_close(store);
-  return rc;
+  return pawl_failure_outside(rc, err);
 }
 
 void pawl_store_close(pawl_store *store) {
@@ -328,8 +338,7 @@ static pawl_code fail_undone(const pawl_store *store, pawl_error *err) {
 /* Begins on the connection there is; drops one that turns out to be lost. */
 static pawl_code begin(pawl_store *store, int unit, pawl_error *err) {
   if (store->unsaved.undone) return fail_undone(store, err); /* S5 */
-  if (!store->conn)
-    return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
+  if (!store->conn) return fail_gone(store->options.is_short, err);
   return settle(store, store->driver->begin(store->conn, unit, err));
 }
 
@@ -420,8 +429,7 @@ static void rollback_held(pawl_store *store) {
 
   store->phase = IDLE;
   if (!store->conn) {
-    pawl_fail(&err, PAWL_UNREACHABLE, "the connection was lost");
-    (void)spoil(store, PAWL_UNREACHABLE, &err);
+    (void)spoil(store, fail_gone(store->options.is_short, &err), &err);
   } else if (store->saved) {
     (void)spoil(store, undo_held(store, &err), &err);
   } else {
@@ -644,7 +652,7 @@ pawl_code pawl_store_finish(pawl_store *store, pawl_error *err) {
     return fail_phase("finish", "a unit of work is open", err);
   if (store->nlost) {
     store->nlost--;
-    return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
+    return fail_gone(store->lost_short, err);
   }
   if (!store->nsubmitted)
     return fail_phase("finish", "nothing is submitted", err);
@@ -746,7 +754,7 @@ static pawl_code check_idle(pawl_store *store, const char *what,
   if (store->phase != IDLE || store->nheld)
     return fail_phase(what, "a unit of work is open", err);
   if (!store->conn) /* the next begin connects, or tells why it cannot */
-    return pawl_fail(err, PAWL_UNREACHABLE, "the connection was lost");
+    return fail_gone(store->options.is_short, err);
   return PAWL_OK;
 }
 

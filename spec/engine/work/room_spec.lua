@@ -93,9 +93,8 @@ kit.describe("an engine with a limit of memory", function(backend)
     for _ = 1, 2000 do
       local stats, err = engine:tick(0.1)
       if not stats then
-        -- what was stored, and could not be read, is as if nobody had answered
-        assert.is_true(err.code == "nomem" or backend.name == "postgres" and
-          err.code == "unreachable")
+        assert.equal("nomem", err.code)
+        assert.matches("^its memory_bytes is %d+, and %d+ were used", err.hint)
         short = short + 1
       end
       clock:advance(1)
@@ -193,6 +192,22 @@ kit.describe("an engine with a limit of memory", function(backend)
       if not stats or stats.next_due > clock:now() then clock:advance(1) end
     end
     assert.equal(50, engine:tally { status = "completed" })
+  end)
+
+  --- What an answer found no room for has been done, or not, and the
+  --- connection is given up.
+  it("says so also where it cannot read what was answered", function()
+    local whole, clock, url = backend.fresh()
+    assert(whole:load(tmp.file("flow.lua", PLAIN)))
+    local items = {}
+    for i = 1, 400 do items[i] = { input = { x = ("x"):rep(3000) } } end
+    assert(whole:start_many("t.plain", items))
+    local engine = kit.rival(backend, url, clock,
+      private { memory_bytes = 1.2 * MB, batch = 1000 })
+    assert(engine:load(tmp.file("flow.lua", PLAIN)))
+    local short = tick(engine, clock, 400)
+    if backend.name == "postgres" then assert.is_true(short > 0) end
+    assert(whole:health())
   end)
 
   it("says when it looks again at what found no memory", function()

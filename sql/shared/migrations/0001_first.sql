@@ -1717,7 +1717,9 @@ select lower(hex(id)) as id, shard, status, workflow, version, tenant,
 -- What a column holds is said once: those of views and of the archive, and those
 -- that many tables have, take it from here where nothing else is said of them.
 comment on view pawl.instance_view is
-  'instances that are not deleted, for readers';
+  'instances that are not deleted, for readers; JSON that jsonb cannot hold, as a text in it has a zero, reads as null here and in the other views: the tables have it';
+comment on column pawl.instance_view.input is
+  'what it was started with; null, too, where a text in it has a zero';
 comment on column pawl.instance_view.status is
   'as Pawl tells it: created until the first step begins';
 comment on column pawl.instance_view.variables is
@@ -1828,6 +1830,11 @@ create function pawl.check_json(what text, value json, depth integer default 1)
 #variable_conflict use_variable
 declare kind text := json_typeof(value); twice text; part json; n numeric;
 begin
+  if depth = 1 and strpos(value::text, '\u0000') > 0 then
+    -- No text with a zero can be taken apart: all stay as different as they are.
+    value := replace(replace(replace(value::text, '\\', '\u005c'),
+      '\u0001', '\u0001\u0001'), '\u0000', '\u0001\u0002')::json;
+  end if;
   if depth = 1 and value::text ~ '\\u[dD][89a-fA-F]'
     and regexp_replace(regexp_replace(value::text, '\\\\', '', 'g'),
           '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', '', 'g')
@@ -1875,6 +1882,9 @@ declare o record; kind text;
 begin
   if json_typeof(options) <> 'object' then
     perform pawl.refuse('invalid', '22023', 'options are an object', '');
+  elsif strpos(replace(options::text, '\\', ''), '\u0000') > 0 then
+    perform pawl.refuse('value', '22023', format('%s''s options have a text'
+      ' with a zero', what), 'an input or data of its own may have one');
   end if;
   perform pawl.check_json(what || '''s options', options);
   for o in select key, value from json_each(options) loop
