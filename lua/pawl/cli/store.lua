@@ -52,23 +52,28 @@ function store.aside(opts)
 end
 
 --- For those that do something else where it is not there: `notfound`.
+---@param extra? pawl.OpenOptions
 ---@return pawl.Engine?, pawl.Error?
-function store.find(opts) return open(opts, { create = false }) end
+function store.find(opts, extra)
+  local given = { create = false }
+  for key, value in pairs(extra or {}) do given[key] = value end
+  return open(opts, given)
+end
 
 --- Is it a server's? It may be starting, or come to be written again.
 local function is_server(url) return (url or ""):find "^postgres" ~= nil end
 
---- Would opening it make it? A file is only looked for: to open it twice would
---- be felt, and what may not be written is opened with `create = false`.
-local function is_missing(opts)
-  if not is_server(opts.store) then return not sys.kind(store.name(opts)) end
-  local there, err = store.find(opts)
-  if there then
-    there:close()
-  elseif err.code ~= "notfound" then
-    error(err, 0)
+--- The store, if there is one; nothing where opening it would make it. A file
+--- is only looked for: with `create = false` one that may not be written would
+--- be opened to ask, and be of no use to who works.
+local function find_for(opts, extra)
+  if not is_server(opts.store) then
+    local there = opts.store == ":memory:" or sys.kind(store.name(opts))
+    return there and store.open(opts, extra)
   end
-  return not there
+  local there, err = store.find(opts, extra)
+  if not there and err.code ~= "notfound" then error(err, 0) end
+  return there
 end
 
 --- For commands that load files: where there is no store yet, none is made for
@@ -78,7 +83,9 @@ end
 ---@param extra? pawl.OpenOptions
 ---@return pawl.Engine?, pawl.Error?, any
 function store.open_for(opts, check, extra)
-  if is_missing(opts) then
+  local there = find_for(opts, extra)
+  if there then return there end
+  do
     local engine <close> = store.aside(opts)
     local ok, why, more = check(engine)
     if not ok then return nil, why, more end

@@ -197,6 +197,7 @@ kit.describe("an engine with a limit of memory", function(backend)
   --- What an answer found no room for has been done, or not, and the
   --- connection is given up.
   it("says so also where it cannot read what was answered", function()
+    if backend.label == "toy" then return end -- whose rows are the engine's
     local whole, clock, url = backend.fresh()
     assert(whole:load(tmp.file("flow.lua", PLAIN)))
     local items = {}
