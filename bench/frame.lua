@@ -19,6 +19,7 @@ local ROUNDS = 20 -- of the old ones: so often each has its turn
 frame.kinds = {
   every = { durability = "every" }, grouped = { durability = "grouped" },
   threaded = { durability = "grouped", sync_thread = true },
+  rarely = { durability = "grouped", flush = 4 },
   save = { durability = "save" },
 }
 

@@ -233,7 +233,8 @@ local function frame_lines(results, lines)
   if not results.frame then return end
   lines[#lines + 1] = "frames (a tick of 2 ms, four instances due)"
   for _, place in ipairs { "file", "memory" } do
-    for _, kind in ipairs { "every", "grouped", "threaded", "save" } do
+    for _, kind in ipairs { "every", "grouped", "threaded", "rarely",
+      "save" } do
       local f = results.frame[place][kind]
       lines[#lines + 1] = ("  %-6s %-8s p50 %5.0f  p99 %5.0f  p99.9 %6.0f us, "
         .. "over by 1 ms %.4f, %5.0f bytes a step, idle %.1f us"):format(place,

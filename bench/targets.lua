@@ -48,6 +48,7 @@ targets.list = {
   { figure = "frame.memory.grouped.over_1ms", most = 0.001 },
   { figure = "frame.memory.save.over_1ms", most = 0.001 },
   { figure = "frame.file.grouped.bytes_per_step", most = 1024 },
+  { figure = "frame.file.rarely.bytes_per_step", most = 1024 },
   { figure = "frame.file.grouped.idle_us", most = 5 },
   { figure = "sqlite.trust.isolated_ratio", most = 3 },
   { figure = "sqlite.kit.ms", most = 5 },

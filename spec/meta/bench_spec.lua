@@ -125,7 +125,8 @@ for _, backend in ipairs(backends) do
         return
       end
       for _, place in ipairs { "file", "memory" } do
-        for _, kind in ipairs { "every", "grouped", "threaded", "save" } do
+        for _, kind in ipairs { "every", "grouped", "threaded", "rarely",
+          "save" } do
           local found = results.frame[place][kind]
           assert.equal(20, found.frames)
           assert.is_true(found.p50_us > 0 and found.p50_us <= found.max_us)
