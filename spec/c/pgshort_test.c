@@ -163,6 +163,35 @@ static void it_cannot_connect(const char *url) {
   CHECK(!store);
 }
 
+static int sent, breaks_at;
+
+static int count_and_break(PGconn *pg, const char *name, int n,
+                           const char *const *values, const int *lengths,
+                           const int *formats, int how) {
+  if (++sent == breaks_at) pawl_pq = broken;
+  return whole.sendQueryPrepared(pg, name, n, values, lengths, formats, how);
+}
+
+/* What it has opened, it looks at by its last statement. */
+static void a_doctor_says_so(void) {
+  char *out = NULL;
+  broken.resultErrorMessage = say_of;
+  broken.resultErrorField = have_no_field;
+  broken.resultStatus = fail;
+  tell("out of memory for query result\n");
+  for (int i = 0; i < 2; i++) {
+    breaks_at = i ? sent : 0;
+    sent = 0;
+    pawl_pq.sendQueryPrepared = count_and_break;
+    CHECK_INT(pawl_doctor(pgbase_url, NULL, &out, NULL), PAWL_OK);
+    pawl_pq = whole;
+    const char *settings = strstr(out, "\"settings\"");
+    CHECK(i ? !settings && strstr(out, "\"code\":\"nomem\"") : !!settings);
+    pawl_free(NULL, out);
+  }
+  broken = whole;
+}
+
 int main(void) {
   pawl_store *store = NULL;
 
@@ -175,6 +204,7 @@ int main(void) {
     the_servers_memory_is_its_own(store);
     a_server_that_is_gone_is_gone(store);
     it_cannot_connect(pgbase_url);
+    a_doctor_says_so();
   }
   pawl_store_close(store);
   pgbase_drop("short");

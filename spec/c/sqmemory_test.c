@@ -85,6 +85,50 @@ static void fill_file(const char *path) {
   CHECK(stat(path, &st) == 0 && st.st_size > LIMIT);
 }
 
+/* Behind the first page, where it is told of changes to the file. */
+static pawl_code copy_it(const char *path, int64_t fail_at, char **out,
+                         size_t *size) {
+  pawl_config config = PAWL_CONFIG_INIT;
+  pawl_engine *e = NULL;
+
+  CHECK_INT(pawl_open(path, &config, &e, &err), PAWL_OK);
+  asked.requests = 0;
+  asked.fail_at = fail_at;
+  const pawl_code rc = pawl_backup_bytes(e, out, size, &err);
+  asked.fail_at = 0;
+  CHECK_INT(pawl_close(e), PAWL_OK);
+  return rc;
+}
+
+/* A copy is the program's own memory, so that it may be larger than SQLite's.
+ * Whatever was refused, it has all pages, or there is none. */
+static void copy_file(const char *path) {
+  enum { PAGE = 4096, STEP = 41 };
+  char *whole = NULL, *copy = NULL;
+  size_t size = 0, copied;
+  int64_t n = 0;
+  int refused = 0;
+
+  if (!CHECK_INT(copy_it(path, 0, &whole, &size), PAWL_OK)) return;
+  CHECK((int64_t)size > LIMIT);
+  asked.for_ever = 1;
+  for (int64_t at = 1; at == 1 || n >= at - STEP; at += STEP) {
+    const pawl_code rc = copy_it(path, at, &copy, &copied);
+    n = asked.requests;
+    if (rc == PAWL_OK) {
+      CHECK(copied == size && !memcmp(copy + PAGE, whole + PAGE, size - PAGE));
+      pawl_free(NULL, copy);
+    } else {
+      refused++;
+      CHECK_INT(rc, PAWL_NOMEM);
+      CHECK(!strstr(err.message, " -"));
+    }
+  }
+  asked.for_ever = 0;
+  CHECK(refused > 10);
+  pawl_free(NULL, whole);
+}
+
 int main(void) {
   char folder[] = "/tmp/pawl-memory.XXXXXX", path[64];
   pawl_memory_use m = {.used = 1};
@@ -106,6 +150,7 @@ int main(void) {
   if (!mkdtemp(folder)) return 1;
   snprintf(path, sizeof path, "%s/m.db", folder);
   fill_file(path);
+  copy_file(path);
   unlink(path);
   snprintf(path, sizeof path, "%s/m.db-pawl-lock", folder);
   unlink(path);

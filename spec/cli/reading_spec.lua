@@ -231,6 +231,17 @@ Site.each("a worker, or a relay, of a store that may not be written",
         assert.matches("^pawl: readonly: ", ran.err)
       end
     end)
+
+    it("does so where the file's name begins as a server's URL", function()
+      local folder = open_folder()
+      assert(pawl.open(folder .. "/postgres.db")):close()
+      shell.output { "chmod", "444", folder .. "/postgres.db" }
+      local ran = pawl_as_other(folder, "worker", "--until-idle",
+        "--store", "postgres.db")
+      assert.equal(5, ran.code, ran.err)
+      assert.matches("^pawl: readonly: ", ran.err)
+      assert.is_nil(ran.out:find("trying again", 1, true))
+    end)
   end)
 
 describe("a worker that is to end when idle", function()

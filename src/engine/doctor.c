@@ -7,6 +7,7 @@
 #include "../base/flaws.h"
 #include "../host/host.h"
 #include "../store/drivers.h"
+#include "../store/failure.h"
 #include "../value/object.h"
 #include "engine.h"
 
@@ -162,7 +163,7 @@ static void add_store(pawl_object *o, doctor *d, const char *url,
   pawl_member_str(&inner, "name", pawl_buf_str(&shown));
   pawl_code rc = pawl_store_open(url, options, &store, &err);
   if (rc == PAWL_OK) rc = add_settings(&inner, d, store, &err);
-  if (rc != PAWL_OK) add_failure(&inner, d, &err);
+  if (pawl_failure_outside(rc, &err) != PAWL_OK) add_failure(&inner, d, &err);
   pawl_object_end(&inner);
   pawl_store_close(store);
   pawl_buf_deinit(&shown);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -242,25 +243,56 @@ static pawl_code begin_view(pawl_sqconn *c, pawl_error *err) {
                          err);
 }
 
-static pawl_code fail_bytes(sqlite3_int64 size, pawl_error *err) {
-  return pawl_fail(err, PAWL_NOMEM, "out of memory for the copy of %lld bytes",
-                   (long long)size);
+static pawl_code fail_bytes(int64_t size, pawl_error *err) {
+  return pawl_fail(err, PAWL_NOMEM,
+                   "out of memory for the copy of %" PRId64 " bytes", size);
+}
+
+/* A database whose file is that room: SQLite writes what it copies there. Not
+ * sqlite3_serialize: a page that it cannot read it leaves zero, and says
+ * nothing. */
+static pawl_code open_room(const char *name, char *room, int64_t page_bytes,
+                           int64_t size, sqlite3 **to, pawl_error *err) {
+  char settings[120];
+  int rc = sqlite3_open_v2(":memory:", to,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+  snprintf(settings, sizeof settings,
+           "pragma page_size=%" PRId64
+           "; pragma journal_mode=off; pragma cache_size=64",
+           page_bytes);
+  if (rc == SQLITE_OK) {
+    sqlite3_extended_result_codes(*to, 1);
+    rc = sqlite3_deserialize(*to, "main", (unsigned char *)room, 0, size, 0);
+  }
+  if (rc == SQLITE_OK) rc = sqlite3_exec(*to, settings, NULL, NULL, NULL);
+  return rc == SQLITE_OK ? PAWL_OK : pawl_sqconn_fail_rc(name, rc, err);
 }
 
 pawl_code pawl_sqbackup_bytes(pawl_sqconn *c, pawl_copy *copy,
-                              pawl_error *err) {
-  sqlite3_int64 size = 0;
+                              const volatile int *stop, pawl_error *err) {
+  sqlite3 *to = NULL;
+  int64_t pages, page_bytes;
+  pawl_code rc;
 
-  MUST(begin_view(c, err));
-  unsigned char *image = sqlite3_serialize(c->db, "main", &size, 0);
-  if (!image) return fail_bytes(size, err); /* it has told how many */
-  pawl_buf_add(copy->bytes, image, (size_t)size);
-  sqlite3_free(image);
-  if (copy->bytes->failed) return fail_bytes(size, err);
+  TRY(begin_view(c, err));
+  TRY(pawl_sqconn_ask(c, "pragma page_count", &pages, err));
+  TRY(pawl_sqconn_ask(c, "pragma page_size", &page_bytes, err));
+  const int64_t size = pages * page_bytes;
+  char *room = pawl_buf_room(copy->bytes, (size_t)size);
+  if (!room) {
+    rc = fail_bytes(size, err);
+    goto out;
+  }
+  TRY(open_room(c->name, room, page_bytes, size, &to, err));
+  TRY(pawl_sqbackup_pages(to, c->db, c->name, "backup.step", stop, err));
   for (int i = 0; i < NALONE; i++)
-    memcpy(copy->bytes->at + alone[i].at, alone[i].bytes, alone[i].size);
+    memcpy(room + alone[i].at, alone[i].bytes, alone[i].size);
+  pawl_buf_grew(copy->bytes, (size_t)size);
   copy->size = size;
-  return PAWL_OK;
+out:
+  sqlite3_close(to);
+  return rc;
 }
 
 pawl_code pawl_sqbackup(pawl_sqconn *c, pawl_copy *copy,

@@ -25,7 +25,7 @@ pawl_code pawl_sqbackup(pawl_sqconn *c, pawl_copy *copy,
                         const volatile int *stop, pawl_error *err);
 /* The same into memory. */
 pawl_code pawl_sqbackup_bytes(pawl_sqconn *c, pawl_copy *copy,
-                              pawl_error *err);
+                              const volatile int *stop, pawl_error *err);
 /* Copies all pages of a database to another one; `fault` is a point of
  * base/fault.h, `name` the target's, for messages. */
 pawl_code pawl_sqbackup_pages(sqlite3 *to, sqlite3 *from, const char *name,

@@ -669,7 +669,7 @@ static pawl_code sqlite_backup(pawl_conn *c, pawl_copy *copy,
                                const volatile int *stop, pawl_error *err) {
   assert(c->unit == PAWL_UNIT_READ); /* D1 */
   return copy->path ? pawl_sqbackup(&c->on, copy, stop, err)
-                    : pawl_sqbackup_bytes(&c->on, copy, err);
+                    : pawl_sqbackup_bytes(&c->on, copy, stop, err);
 }
 
 static pawl_code sqlite_restore(pawl_conn *c, pawl_conn *from,

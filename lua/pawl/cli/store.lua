@@ -61,7 +61,9 @@ function store.find(opts, extra)
 end
 
 --- Is it a server's? It may be starting, or come to be written again.
-local function is_server(url) return (url or ""):find "^postgres" ~= nil end
+local function is_server(url)
+  return (url or ""):find "^postgres%l*:" ~= nil
+end
 
 --- The store, if there is one; nothing where opening it would make it. A file
 --- is only looked for: with `create = false` one that may not be written would
