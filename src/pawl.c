@@ -736,9 +736,10 @@ pawl_code pawl_export(pawl_engine *engine, const char *id, const char *options,
 pawl_code pawl_import(pawl_engine *engine, const char *lines,
                       const char *options, char **out, pawl_error *err) {
   NEEDS(lines);
-  ACT(EVERYBODYS("import instances",
-                 pawl_engine_import(engine, pawl_strz(lines),
-                                    pawl_strz(options), &b, err)));
+  ACT(EVERYBODYS(
+      "import instances",
+      pawl_engine_import(engine, pawl_strz(lines), pawl_strz(options),
+                         out ? &handed : NULL, err)));
 }
 
 pawl_code pawl_health(pawl_engine *engine, int repair, char **out,

@@ -1485,10 +1485,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_wait(pawl_engine *engine, int64_t for_us,
 /* A descriptor for the program's own poll: it can be read when somebody says that
  * there is something to do (PostgreSQL's LISTEN), or the connection is lost.
  * Then, and before it is polled, pawl_wait with 0 takes that in, also what came
- * while something else was asked. -1: there is none, of SQLite or behind a
- * pooler: who polls looks now and then, by pawl_next_due. It is the engine's:
- * not to be read or closed, and another one after the connection was lost, so
- * ask each time. PAWL_UNREACHABLE.
+ * while something else was asked. -1: there is none, of SQLite, behind a pooler
+ * or of a replica: who polls looks now and then, by pawl_next_due. It is the
+ * engine's: not to be read or closed, and another one after the connection was
+ * lost, so ask each time. PAWL_UNREACHABLE.
  *
  *   rc = pawl_wait(engine, 0, &err);
  *   if (rc == PAWL_OK) rc = pawl_next_due(engine, &due_us, &err);
@@ -1565,9 +1565,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_status(pawl_engine *engine,
  * `timeout_us`: of the machine's time; 0: only looks, less: without an end. This
  * engine runs nothing meanwhile, and gives back what its ticks hold: who runs
  * the instance itself ticks, and asks afterwards. On PostgreSQL it is woken by
- * the commit that ends it, elsewhere (behind a pooler, too) it looks again.
- * Also of one that is archived. `id` may be shortened. PAWL_TIMEOUT: ask again;
- * PAWL_INTERRUPTED, PAWL_NOTFOUND, PAWL_AMBIGUOUS, PAWL_UNREACHABLE: as pawl_get.
+ * the commit that ends it, elsewhere (behind a pooler, too, and where it may
+ * only read) it looks every 0.1 s. Also of one that is archived. `id` may be
+ * shortened. PAWL_TIMEOUT: ask again; PAWL_INTERRUPTED, PAWL_NOTFOUND,
+ * PAWL_AMBIGUOUS, PAWL_UNREACHABLE: as pawl_get.
  *
  *   rc = pawl_result(engine, id, 5000000, &json, &err); */
 PAWL_API PAWL_MUSTUSE pawl_code pawl_result(pawl_engine *engine,

@@ -424,6 +424,89 @@ static void a_change_may_be_refused(const char *url, const char *file) {
   }
 }
 
+/* ---- what is done with one that has ended ---- */
+
+static const char ENDS[] =
+    "local pawl = require 'pawl'\n"
+    "local w = pawl.workflow { code = 'zoo.a', version = 1, start = 's' }\n"
+    "w:step('s', { next = 'z', run = function(ctx)\n"
+    "  ctx.vars.n = #ctx.input.a end })\n"
+    "w:finish('z')\n"
+    "return w\n";
+
+/* `before` it is done what this one takes back. */
+typedef struct removal {
+  const char *before, *kind;
+} removal;
+
+static const removal REMOVALS[] = {
+    {NULL, "purge"},        {NULL, "delete"},     {NULL, "archive"},
+    {NULL, "move"},         {NULL, "restart"},    {"delete", "purge"},
+    {"delete", "undelete"}, {"archive", "purge"}, {"archive", "unarchive"},
+    {"move", "reclaim"}};
+enum { NREMOVALS = sizeof REMOVALS / sizeof *REMOVALS, FEW_REMOVALS = 4 };
+
+static pawl_code remove_by(life *l, const char *kind, pawl_error *err) {
+  char change[128], *lines = NULL;
+
+  if (!strcmp(kind, "move")) {
+    const pawl_code rc =
+        pawl_export(l->e, l->id, "{\"move\":true}", &lines, err);
+    if (rc == PAWL_OK) pawl_free(l->e, lines);
+    return rc;
+  }
+  snprintf(change, sizeof change,
+           "{\"kind\":\"%s\",\"by\":\"ann\",\"reason\":\"r\"%s}", kind,
+           strcmp(kind, "restart") ? "" : ",\"from\":\"s\"");
+  return pawl_change(l->e, l->id, change, NULL, NULL, err);
+}
+
+/* It is not said to be held by somebody. Returns how many allocations it had.
+ */
+static int64_t run_removal(const char *url, const char *file, const removal *r,
+                           int64_t fail_at, int for_ever) {
+  life l = {.url = url,
+            .file = file,
+            .is_well = 1,
+            .clock = {INT64_C(1800000000000000)}};
+  char *text = NULL;
+  int64_t n;
+
+  wipe(url);
+  if (!CHECK(begin(&l))) return 0;
+  ticks(&l, 2);
+  if (r->before) ASK(&l, remove_by(&l, r->before, &err), PAWL_OK);
+  l.alloc.requests = 0;
+  l.alloc.fail_at = fail_at;
+  l.alloc.for_ever = for_ever;
+  l.is_well = 0;
+  ASK(&l, remove_by(&l, r->kind, &err), PAWL_OK);
+  n = l.alloc.requests;
+  l.alloc.fail_at = 0;
+  l.is_well = 1;
+  const pawl_code rc =
+      remove_by(&l, r->kind, NULL); /* it may be done by now */
+  CHECK(rc == PAWL_OK || rc == PAWL_NOTFOUND || rc == PAWL_CONFLICT ||
+        rc == PAWL_ALREADY_FINISHED);
+  ticks(&l, 1);
+  pawl_close(l.e);
+  CHECK_INT(l.alloc.live_bytes, 0);
+  return n;
+}
+
+/* On PostgreSQL, where a life takes longer, few of the first. */
+static void a_removal_may_be_refused(const char *url, const char *file) {
+  const int few = url == pgbase_url;
+
+  for (int i = 0; i < (few ? FEW_REMOVALS : NREMOVALS); i++) {
+    const int64_t n = run_removal(url, file, &REMOVALS[i], 0, 0);
+    const int64_t step = few ? n / FEW_REMOVALS + 1 : 1;
+    for (int64_t at = 1; at <= n; at += step)
+      for (int for_ever = 0; for_ever < 2; for_ever++)
+        run_removal(url, file, &REMOVALS[i], at, for_ever);
+  }
+}
+
 static int write_file(const char *path, const char *text) {
   FILE *f = fopen(path, "w");
   return f && fputs(text, f) >= 0 && !fclose(f);
@@ -447,8 +530,11 @@ int main(void) {
   }
   if (!write_file(file, HELD)) return 1;
   a_change_may_be_refused(":memory:", file);
+  if (pgbase_url[0]) a_change_may_be_refused(pgbase_url, file);
+  if (!write_file(file, ENDS)) return 1;
+  a_removal_may_be_refused(":memory:", file);
   if (pgbase_url[0]) {
-    a_change_may_be_refused(pgbase_url, file);
+    a_removal_may_be_refused(pgbase_url, file);
     pgbase_drop("oom");
   }
   wipe(url);

@@ -1,7 +1,8 @@
 /* Memory that is refused to calls that act. In a transaction of the program's
  * own such a call is done, or nothing of it is, whichever request is refused:
  * that one alone, or all from there on. By themselves starts say how many they
- * have stored, or have stored nothing. */
+ * have stored, or have stored nothing; an import that has stored all says so.
+ */
 #define _XOPEN_SOURCE 700 /* popen */
 
 #include "../../src/pawl.h"
@@ -31,6 +32,7 @@ typedef struct world {
   const char *url;
   char id[37], task[37];
   char *lines; /* of two instances of another store */
+  char moved[2][37];
   char many[MANY * 32];
   int lists; /* so many were started */
 } world;
@@ -268,6 +270,43 @@ static void one_alone(world *w, const char *how) {
   }
 }
 
+/* How many of those of the other store there are, who go again. */
+static int take_away(world *w) {
+  static const char *const ENDS[] = {"{\"kind\":\"kill\"}",
+                                     "{\"kind\":\"purge\"}"};
+  const char *status;
+  int n = 0;
+
+  for (int i = 0; i < 2; i++) {
+    if (pawl_status(w->e, w->moved[i], &status, &err) != PAWL_OK) continue;
+    n++;
+    for (int k = 0; k < 2; k++)
+      CHECK_INT(pawl_change(w->e, w->moved[i], ENDS[k], NULL, NULL, &err),
+                PAWL_OK);
+  }
+  return n;
+}
+
+/* Nobody is told of no memory who has both. */
+static void import_alone(world *w) {
+  const int step = is_pg(w) ? PG_STEP : 1;
+
+  for (int n = 1;; n += step) {
+    char *out = NULL;
+    w->alloc.requests = 0;
+    w->alloc.fail_at = n;
+    const pawl_code rc = import(w, &out);
+    const int more = w->alloc.requests >= n;
+    w->alloc.fail_at = 0;
+    pawl_free(w->e, out);
+    const int there = take_away(w);
+    if (!CHECK(rc == PAWL_OK ? there == 2 : rc == PAWL_NOMEM && there < 2))
+      printf("  %s: request %d: %s, and %d are there\n", w->url, n,
+             pawl_code_name(rc), there);
+    if (!more) break;
+  }
+}
+
 static void by_themselves(world *w) {
   const int step = is_pg(w) ? PG_STEP : 1;
 
@@ -280,6 +319,7 @@ static void by_themselves(world *w) {
     one_alone(w,
               ",\"attributes\":{\"a\":{\"type\":\"string\",\"value\":"
               "\"v\"}},\"on_existing\":\"fail\"");
+    import_alone(w);
   }
 }
 
@@ -296,13 +336,13 @@ static void make_items(world *w) {
 /* Of two instances, one behind the other. */
 static void make_lines(world *w) {
   pawl_engine *from = NULL;
-  char id[2][37], *text[2] = {NULL, NULL};
+  char *text[2] = {NULL, NULL};
 
   begin(w, &from, ":memory:");
   for (int i = 0; i < 2; i++) {
-    CHECK_INT(pawl_start(from, "wh.a", "{}", NULL, id[i], NULL, &err),
+    CHECK_INT(pawl_start(from, "wh.a", "{}", NULL, w->moved[i], NULL, &err),
               PAWL_OK);
-    CHECK_INT(pawl_export(from, id[i], NULL, &text[i], &err), PAWL_OK);
+    CHECK_INT(pawl_export(from, w->moved[i], NULL, &text[i], &err), PAWL_OK);
   }
   w->lines = malloc(strlen(text[0]) + strlen(text[1]) + 1);
   strcat(strcpy(w->lines, text[0]), text[1]);

@@ -1,4 +1,5 @@
 --- Stores that may only be read: what looks works, what changes says why not.
+local Cluster = require "spec.support.cluster"
 local Site = require "spec.support.site"
 local command = require "spec.support.command"
 local pawl = require "pawl"
@@ -50,10 +51,10 @@ local function names_in(dir)
 end
 
 --- A program of somebody whom the files' rights hold back, who has `engine`
---- open.
-local function reading(url, program)
-  local words = { "lua5.4", "-", url }
-  if as_root then
+--- open, and `id` as arg[2].
+local function reading(url, program, id)
+  local words = { "lua5.4", "-", url, id }
+  if as_root and url:sub(1, 1) == "/" then
     words = { "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
       table.unpack(words) }
   end
@@ -64,6 +65,14 @@ local system = require "system"
 local engine = assert(require "pawl".open(arg[1], { create = false }))
 ]] .. program })
 end
+
+--- Waits for an end twice: not long enough, and until it is there.
+local WAITS = [[
+local _, early = engine:result(arg[2], { timeout = 0.05 })
+print(early)
+io.stdout:flush()
+local _, late, outcome = engine:result(arg[2], { timeout = 60 })
+print(outcome and outcome.status or late)]]
 
 describe("a SQLite file that may only be read", function()
   after_each(process.stop_all)
@@ -168,6 +177,18 @@ end]])
       assert.truthy(reader:wait_for(n .. "\n", 20), reader:errors())
     end
     assert.equal(0, reader:wait(20))
+  end)
+
+  it("lets an end be waited for", function()
+    local url, _, id = store()
+    chmod("444", url)
+    local reader = reading(url, WAITS, id)
+    assert.truthy(reader:wait_for("has not ended in time", 20),
+      reader:errors())
+    chmod("644", url)
+    Site.new(sqlite, Site.steps(), url):drain()
+    assert.equal(0, reader:wait(60), reader:errors())
+    assert.matches("\ncompleted\n$", reader:output())
   end)
 
   it("is refused when its -wal could not be read", function()
@@ -278,11 +299,23 @@ describe("a PostgreSQL that may only be read", function()
     end
   end
 
+  --- While the instance runs, after `write` has let somebody write.
+  local function check_wait(site, id, url, write)
+    local reader = reading(url, WAITS, id)
+    assert.truthy(reader:wait_for("has not ended in time", 20),
+      reader:output() .. reader:errors())
+    if write then write() end
+    site:drain()
+    assert.equal(0, reader:wait(60), reader:errors())
+    assert.matches("\ncompleted\n$", reader:output())
+  end
+
   it("is looked at by sessions that may not write", function()
     local site = Site.new(backend, Site.steps())
     local id = site:start(1)[1]
-    check(site, id, site.url
-      .. " options='-c default_transaction_read_only=on'", 5, "readonly")
+    local url = site.url .. " options='-c default_transaction_read_only=on'"
+    check(site, id, url, 5, "readonly")
+    check_wait(site, id, url)
   end)
 
   it("is looked at by roles that may not write", function()
@@ -296,6 +329,20 @@ describe("a PostgreSQL that may only be read", function()
     end)
     site:sql("grant usage on schema pawl to " .. role)
     site:sql("grant select on all tables in schema pawl to " .. role)
-    check(site, id, site.url:gsub("user=%S+", "user=" .. role), 5, "auth")
+    local url = site.url:gsub("user=%S+", "user=" .. role)
+    check(site, id, url, 5, "auth")
+    check_wait(site, id, url)
+  end)
+
+  it("is looked at where it is a replica", function()
+    local cluster = Cluster.start()
+    finally(function() cluster:stop() end)
+    local site = Site.new(cluster.backend, Site.steps())
+    local id = site:start(1)[1]
+    cluster:follow()
+    check(site, id, site.url, 5, "readonly")
+    check_wait(site, id, site.url, function()
+      cluster:sql "select pg_promote()"
+    end)
   end)
 end)

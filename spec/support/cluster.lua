@@ -35,6 +35,11 @@ function Cluster:restart()
   bash("postgres_dir=$1; postgres_restart", self.dir)
 end
 
+--- From now on it may only be read, until it is promoted.
+function Cluster:follow()
+  bash("postgres_dir=$1; postgres_follow", self.dir)
+end
+
 ---@param text string  SQL for the database postgres
 ---@return table[] rows
 function Cluster:sql(text)

@@ -4,6 +4,7 @@
 #       exports PAWL_TEST_PG (conninfo of a superuser, over a Unix socket) and
 #       PAWL_TEST_PG_TCP (the same over loopback, with a password).
 #   postgres_restart  crashes it, and starts it again at the same address.
+#   postgres_follow  starts it again as a replica, of no other server.
 #   postgres_stop  stops it and removes its files; harmless when there is none.
 #   postgres_reap  does that for clusters that were left behind: whose owner,
 #       the process that PAWL_OWNER names (./dev itself), is gone, or is us.
@@ -99,6 +100,12 @@ password=$password dbname=postgres"
 postgres_restart() {
   postgres_as "$(postgres_bin)/pg_ctl" --pgdata="$postgres_dir/data" --wait \
     --log="$postgres_dir/server.log" --mode=immediate restart >/dev/null 2>&1
+}
+
+postgres_follow() {
+  postgres_as touch "$postgres_dir/data/standby.signal"
+  postgres_as "$(postgres_bin)/pg_ctl" --pgdata="$postgres_dir/data" --wait \
+    --log="$postgres_dir/server.log" --mode=fast restart >/dev/null 2>&1
 }
 
 postgres_stop() {

@@ -17,6 +17,12 @@ char *pawl_hand_room(const pawl_alloc *alloc, size_t len) {
   return text;
 }
 
+char *pawl_hand_put(char *to, const char *text) {
+  const size_t n = strlen(text);
+  memcpy(to, text, n + 1);
+  return to + n;
+}
+
 pawl_code pawl_hand_out(const pawl_alloc *alloc, const pawl_buf *b, char **out,
                         pawl_error *err) {
   char *text = pawl_hand_room(alloc, b->len);

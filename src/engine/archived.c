@@ -44,14 +44,9 @@ static pawl_code open_beside(pawl_engine *e, pawl_engine **out,
   return pawl_engine_open(":memory:", &c, out, err);
 }
 
-static pawl_code fill(pawl_engine *e, pawl_engine *beside, pawl_str lines,
-                      pawl_error *err) {
-  pawl_buf answer = {.alloc = &e->alloc};
-  pawl_code rc = pawl_engine_import(
-      beside, lines, pawl_strz("{\"release\":true}"), &answer, err);
-
-  pawl_buf_deinit(&answer);
-  return rc;
+static pawl_code fill(pawl_engine *beside, pawl_str lines, pawl_error *err) {
+  return pawl_engine_import(beside, lines, pawl_strz("{\"release\":true}"),
+                            NULL, err);
 }
 
 /* All that there is of it, with what it ran by. */
@@ -84,7 +79,7 @@ static pawl_code ask_beside(pawl_engine *e, const question *q, pawl_str lines,
   pawl_code rc = PAWL_OK;
 
   TRY(open_beside(e, &beside, err));
-  TRY(pawl_archive_damaged(q->id, fill(e, beside, lines, err), err));
+  TRY(pawl_archive_damaged(q->id, fill(beside, lines, err), err));
   TRY(q->ask(beside, q, out, err));
 out:
   pawl_engine_close(beside);

@@ -4,8 +4,8 @@
  * Where the store notifies, who ends it or answers is asked to tell so
  * (sql/postgres/waiter.sql), and that is waited for. Who was about to commit
  * then has not seen that anybody waits: so it is looked at again, soon at
- * first, and seldom at last. Where nobody notifies it is looked at when others
- * have written, or a little later. */
+ * first, and seldom at last. Where nobody notifies, or to who may only read, it
+ * is looked at when others have written, or a little later. */
 #include "../rules/state.h"
 #include "../value/json.h"
 #include "../value/object.h"
@@ -33,7 +33,7 @@ struct waiting {
                     pawl_error *err);
   int64_t until_mono_us, look_us; /* how long until it is looked at again */
   int64_t again_mono_us;          /* when to say again that we wait */
-  int is_told;                    /* does the store notify? */
+  int is_told;                    /* is it notified? */
 };
 
 static int64_t until(int64_t timeout_us) {
@@ -42,18 +42,33 @@ static int64_t until(int64_t timeout_us) {
                                                           : mono + timeout_us;
 }
 
-/* It listens before it is known that we wait. */
+/* By the session, or by the rights of its role. */
+static int may_only_read(const pawl_error *why) {
+  return why->code == PAWL_READONLY || !strcmp(why->sqlstate, "42501");
+}
+
+/* It listens before it is known that we wait. A refusal is in the server's log:
+ * so it is asked for no more. */
 static pawl_code say_so(pawl_engine *e, waiting *w, int64_t mono,
                         pawl_error *err) {
+  pawl_error why;
   int fd;
 
   MUST(pawl_store_fd(e->store, &fd, err));
   w->is_told = fd >= 0;
   w->again_mono_us = mono + WAITER_US / 2;
   if (!w->is_told) return PAWL_OK;
-  return PAWL_WRITE(e->store, waiter_put, NULL, err,
-                    .shard = pawl_shard_of(e, w->id), .id = w->id,
-                    .ttl_us = WAITER_US, .now = pawl_store_now(e->store));
+  const pawl_code rc = PAWL_WRITE(
+      e->store, waiter_put, NULL, &why, .shard = pawl_shard_of(e, w->id),
+      .id = w->id, .ttl_us = WAITER_US, .now = pawl_store_now(e->store));
+  if (rc == PAWL_OK) return PAWL_OK;
+  if (!may_only_read(&why)) {
+    if (err) *err = why;
+    return rc;
+  }
+  w->is_told = 0;
+  w->again_mono_us = PAWL_NEVER;
+  return PAWL_OK;
 }
 
 static int64_t next_look(waiting *w, int64_t mono) {

@@ -84,7 +84,8 @@ typedef struct client {
   int pooler;
   int is_lost;
   int is_listening;
-  int is_due; /* somebody has told so while an end was awaited */
+  int is_deaf; /* a replica takes no LISTEN */
+  int is_due;  /* somebody has told so while an end was awaited */
   pawl_driver_options *options;
   unit units[NUNITS];
   unit *open;    /* between begin and commit; NULL: none */
@@ -923,13 +924,17 @@ out:
 
 static pawl_code listen_once(client *c, pawl_error *err) {
   char listen[PAWL_PG_SCHEMA_MAX + sizeof "listen _wake"];
-  if (c->pooler || c->is_listening) return PAWL_OK;
+  pawl_error why;
+  if (c->pooler || c->is_listening || c->is_deaf) return PAWL_OK;
   snprintf(listen, sizeof listen, "listen %s_wake",
            c->schema ? c->schema : PAWL_PG_SCHEMA);
   open_unit(c, PAWL_UNIT_READ);
-  pawl_code rc = run_plain(c, listen, err);
+  const pawl_code rc = run_plain(c, listen, &why);
   c->open = NULL;
   c->is_listening = rc == PAWL_OK;
+  c->is_deaf = rc == PAWL_READONLY;
+  if (rc == PAWL_OK || c->is_deaf) return PAWL_OK;
+  if (err) *err = why;
   return rc;
 }
 
@@ -979,7 +984,7 @@ static pawl_code postgres_wait(pawl_conn *conn, int64_t deadline_mono_us,
 static pawl_code postgres_fd(pawl_conn *conn, int *out, pawl_error *err) {
   client *c = of(conn);
   MUST(listen_once(c, err));
-  *out = c->pooler ? -1 : pq.socket(c->pg);
+  *out = c->pooler || c->is_deaf ? -1 : pq.socket(c->pg);
   return PAWL_OK;
 }
 

@@ -1086,8 +1086,8 @@ function Engine:transaction(fn) end
 ---@return pawl.Error? err
 function Engine:get(id, how) end
 
---- Waits until an instance has ended, whoever runs it; this engine runs nothing
---- meanwhile. pawl.null: it has no output. nil and the error that it failed
+--- Waits until an instance has ended, whoever runs it, also where the store may
+--- only be read; this engine runs nothing meanwhile. pawl.null: it has no output. nil and the error that it failed
 --- with, or that it was cancelled; with code "timeout" it goes on, and may be
 --- asked again.
 ---@param id string
@@ -1515,7 +1515,7 @@ function Engine:busy() end
 
 --- A descriptor for a poll of one's own: it can be read when somebody says that
 --- there is something to do; `engine:wait(0)` takes that in. -1: there is none, of
---- SQLite or behind a pooler. Ask each time: it may be another one.
+--- SQLite, behind a pooler or of a replica. Ask each time: it may be another one.
 ---@return integer? fd
 ---@return pawl.Error? err
 function Engine:fd() end

@@ -33,7 +33,8 @@ typedef pawl_code pawl_many_taker(pawl_engine *e, const pawl_id *ids, int n,
 /* ---- request.c ---- */
 
 /* Asks for a change of one instance and, when nobody holds it, makes it here.
- * *done (may be NULL): it was made here; 0: the holder will. `no`: the
+ * *done (may be NULL): it was made here; 0: the holder will. *hindered (may be
+ * NULL): why it was not, of code PAWL_OK where somebody holds it. `no`: the
  * request's, by which it is known when it is sent again; NULL: one is drawn.
  * `data` is as the kind wants it, and was checked. `retry` and `restart` reach
  * instances that have ended; `kill` takes the instance from whoever holds it.
@@ -41,7 +42,7 @@ typedef pawl_code pawl_many_taker(pawl_engine *e, const pawl_id *ids, int n,
 pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                            const pawl_id *no, const char *kind,
                            const char *source, const char *by, pawl_str data,
-                           int *done, pawl_error *err);
+                           int *done, pawl_error *hindered, pawl_error *err);
 /* One of many that are asked for the same. */
 #define PAWL_ASKED_MAX 50
 typedef struct pawl_one_asked {

@@ -969,19 +969,31 @@ out:
   return rc;
 }
 
+/* Of what is to happen now, or is refused: a lease is not what was in the way. */
+static pawl_code tell_hindered(const change *c, int done,
+                               const pawl_error *hindered, pawl_error *err) {
+  if (done || !hindered->code || !(c->kind & (PURGE | CARRY))) return PAWL_OK;
+  if (err) *err = *hindered;
+  return hindered->code;
+}
+
 /* One whose purge has begun, and was cut short, needs no second letter; nor
  * does one that is away already. */
 static pawl_code ask(pawl_engine *e, pawl_taker *take, const change *c,
                      const subject *s, pawl_str letter, int *done,
                      pawl_error *err) {
+  pawl_error hindered;
+
   if (c->kind == CARRY && s->row.away.len) {
     *done = 1;
     return PAWL_OK;
   }
-  if (c->kind != PURGE || !s->row.purge_at)
+  if (c->kind != PURGE || !s->row.purge_at) {
     MUST(pawl_act_request(e, take, &s->id, request_of(c), c->kind_name,
                           sources[c->source], c->by.at ? c->by.at : "", letter,
-                          done, err));
+                          done, &hindered, err));
+    MUST(tell_hindered(c, *done, &hindered, err));
+  }
   return c->kind == PURGE ? finish_purge(e, c, s, done, err) : PAWL_OK;
 }
 

@@ -220,14 +220,19 @@ static pawl_code mark(sweep *w, const pawl_purgeable *p, pawl_error *err) {
   static const char WHY[] = "{\"reason\":\"past its time\"}";
   static const char KEEPS[] =
       "{\"reason\":\"past its time\",\"keep_attributes\":true}";
+  pawl_error hindered;
   int done = 0;
   pawl_code rc = pawl_act_request(
       w->e, w->take, &p->id, NULL, "purge", "system", "",
-      pawl_strz(p->keep_attributes ? KEEPS : WHY), &done, err);
+      pawl_strz(p->keep_attributes ? KEEPS : WHY), &done, &hindered, err);
 
   if (rc != PAWL_OK && rc != PAWL_CONFLICT && rc != PAWL_ALREADY_FINISHED &&
       rc != PAWL_NOTFOUND)
     return rc;
+  if (rc == PAWL_OK && !done && hindered.code) {
+    if (err) *err = hindered;
+    return hindered.code;
+  }
   if (!done) pawl_sweep_count_of(w)->kept[PAWL_KEPT_LEASED]++;
   return PAWL_OK;
 }

@@ -429,23 +429,36 @@ pawl_code pawl_act_met(pawl_engine *e, const pawl_id *id, const pawl_id *no,
  * goes on as one who found the instance held. To ask again would be a request
  * of its own, which counts, too. */
 static pawl_code follow(pawl_engine *e, const request *r, pawl_taker *take,
-                        int seize, int64_t seq, int *done, pawl_error *err) {
+                        int seize, int64_t seq, int *done,
+                        pawl_error *hindered, pawl_error *err) {
+  const int64_t refused = e->ration.refused;
   int got, wait, tries = 0;
+  pawl_error why;
   pawl_code rc;
 
   assert(!*done);
   do {
     got = wait = 0;
-    rc = take(e, r->id, seize, &got, err);
-    if (pawl_code_is_transient(rc)) got = 0;
+    hindered->code = PAWL_OK;
+    rc = take(e, r->id, seize, &got, &why);
+    if (pawl_code_is_transient(rc)) got = 0, *hindered = why;
     if (rc == PAWL_OK || pawl_code_is_transient(rc))
-      rc = settle(e, r, seq, got, done, &wait, err);
+      rc = settle(e, r, seq, got, done, &wait, &why);
   } while (wait && !pawl_store_held(e->store) && wait_for(&tries));
-  return pawl_code_is_transient(rc) ? PAWL_OK : rc;
+  if (pawl_code_is_transient(rc)) {
+    *hindered = why;
+  } else if (rc != PAWL_OK) {
+    if (err) *err = why;
+    return rc;
+  }
+  /* one that was decided without memory is given back, and nobody is told */
+  if (!hindered->code && e->ration.refused != refused)
+    (void)pawl_fail_memory(hindered);
+  return PAWL_OK;
 }
 
 static pawl_code travel(pawl_engine *e, request *r, pawl_taker *take,
-                        int *done, pawl_error *err) {
+                        int *done, pawl_error *hindered, pawl_error *err) {
   int seize = !strcmp(r->kind, "kill");
   int64_t seq = 0;
   int sent = 0;
@@ -465,21 +478,23 @@ static pawl_code travel(pawl_engine *e, request *r, pawl_taker *take,
   if (rc != PAWL_OK) return rc;
   /* a kill may meet the last word of him from whom it takes the instance */
   for (int tries = 0; tries <= seize && !*done; tries++)
-    MUST(follow(e, r, take, seize, seq, done, err));
+    MUST(follow(e, r, take, seize, seq, done, hindered, err));
   return PAWL_OK;
 }
 
 pawl_code pawl_act_request(pawl_engine *e, pawl_taker *take, const pawl_id *id,
                            const pawl_id *no, const char *kind,
                            const char *source, const char *by, pawl_str data,
-                           int *done, pawl_error *err) {
+                           int *done, pawl_error *hindered, pawl_error *err) {
   request r = {.id = id, .kind = kind, .source = source, .by = by};
+  pawl_error other;
   int own;
 
   r.data = data;
   r.named = no != NULL;
   if (no) r.no = *no;
-  MUST(travel(e, &r, take, done ? done : &own, err));
+  MUST(travel(e, &r, take, done ? done : &own, hindered ? hindered : &other,
+              err));
   pawl_wake_programs(e);
   return PAWL_OK;
 }

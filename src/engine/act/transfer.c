@@ -145,7 +145,7 @@ static pawl_code send_one(pawl_engine *e, transfer *m, const pawl_id *id,
   TRY(pawl_buf_check(&letter, err));
   rc = pawl_act_request(e, m->take, id, NULL, "transfer", "user",
                         m->by.at ? m->by.at : "", pawl_buf_str(&letter), &done,
-                        &why);
+                        NULL, &why);
   if (rc == PAWL_INVALID || rc == PAWL_CONFLICT) { /* it has moved on */
     note_refused(m, id, NULL, pawl_strz(why.message));
     rc = PAWL_OK;

@@ -66,9 +66,10 @@ pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
 
 /* ---- import.c ---- */
 
-/* Lines as ask/export.c writes them. */
+/* Lines as ask/export.c writes them. `out` (may be NULL): the answer, for
+ * pawl_free. There is room for it before anything is stored. */
 pawl_code pawl_engine_import(pawl_engine *e, pawl_str text, pawl_str options,
-                             pawl_buf *out, pawl_error *err);
+                             char **out, pawl_error *err);
 /* The same of one that was exported from this store, and comes back in the
  * place of what is left of it there: without its attributes. Called in its
  * transaction, before the first row and behind the last. PAWL_CONFLICT: it is

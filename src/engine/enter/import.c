@@ -18,6 +18,7 @@
 #include <inttypes.h>
 
 #include "../../base/fault.h"
+#include "../../base/handed.h"
 #include "../../base/nearest.h"
 #include "../../defs/def.h"
 #include "../../rules/state.h"
@@ -71,6 +72,12 @@ typedef struct list {
   int n, cap;
 } list;
 
+/* One that was looked at. */
+typedef struct arrival {
+  pawl_id id;
+  int was_there;
+} arrival;
+
 typedef struct reading {
   pawl_engine *e;
   import_options options;
@@ -87,7 +94,8 @@ typedef struct reading {
   pawl_buf keep; /* what a batch borrows */
   pawl_buf told; /* what the audit is to say of the instance that is open */
   pawl_misplaced lost; /* stands nowhere */
-  pawl_object imported, there;
+  arrival *arrivals;   /* room for all, made before; NULL: nobody asks */
+  size_t narrivals, most;
   const pawl_back *back; /* it comes from this store's archive; NULL: not so */
   int is_archived;       /* the archive has it already */
 } reading;
@@ -628,8 +636,11 @@ static pawl_code store_instance(reading *r, pawl_error *err) {
   if (is_there && r->back)
     return pawl_fail(err, PAWL_CONFLICT, "instance %s is here already",
                      pawl_id_text_of(&r->id).at);
-  pawl_list_next(is_there ? &r->there : &r->imported);
-  pawl_add_id(is_there ? r->there.out : r->imported.out, &r->id);
+  if (r->arrivals) {
+    assert(r->narrivals < r->most);
+    r->arrivals[r->narrivals] = (arrival){r->id, is_there};
+  }
+  r->narrivals++;
   if (!is_there) pawl_wake(r->e);
   r->is_open = r->rows.n = r->workflows.n = 0;
   return PAWL_OK;
@@ -677,56 +688,108 @@ pawl_code pawl_import_back(pawl_engine *e, pawl_str text,
                .told = {.alloc = &e->alloc},
                .options = {.release = 1},
                .back = back};
-  pawl_buf ids = {.alloc = &e->alloc};
-
-  pawl_list_begin(&r.imported, &ids);
   pawl_code rc = take_lines(&r, err);
-  if (rc == PAWL_OK && !r.imported.n)
+
+  if (rc == PAWL_OK && !r.narrivals)
     rc = wrong(err, NULL, "there is no instance in its lines");
   pawl_buf_deinit(&r.keep);
   pawl_buf_deinit(&r.told);
   pawl_misplaced_deinit(&r.lost);
-  pawl_buf_deinit(&ids);
   drop(&e->alloc, &r.rows);
   return rc;
 }
 
+/* ---- the answer ---- */
+
+/* {"imported":["..."],"there":["..."]} */
+static const char IMPORTED[] = "{\"imported\":[", THERE[] = "],\"there\":[",
+                  ENDS[] = "]}";
+enum { AN_ID = sizeof(pawl_id_text) + 2 /* in quotes, behind a comma */ };
+
+/* As the last line of an instance does; another may, too. */
+static int says_end(const char *at, const char *end) {
+  static const char WORD[] = "\"end\"";
+  const size_t n = sizeof WORD - 1;
+
+  for (; (at = memchr(at, '"', (size_t)(end - at))) != NULL; at++)
+    if ((size_t)(end - at) >= n && !memcmp(at, WORD, n)) return 1;
+  return 0;
+}
+
+/* How many instances the lines may have at most; they are not checked yet. */
+static size_t count_ends(pawl_str text) {
+  const char *const stop = text.at + text.len;
+  size_t n = 0;
+
+  for (const char *at = text.at, *end; at < stop; at = end + 1) {
+    end = memchr(at, '\n', (size_t)(stop - at));
+    if (!end) end = stop;
+    n += (size_t)says_end(at, end);
+  }
+  return n;
+}
+
+/* What is stored is not to be told as a failure for want of it. */
+static pawl_code make_answer(reading *r, char **answer, pawl_error *err) {
+  r->most = count_ends(r->rest);
+  r->arrivals = pawl_calloc(&r->e->alloc, (r->most + 1) * sizeof *r->arrivals);
+  if (!r->arrivals) return pawl_fail_memory(err);
+  *answer = pawl_hand_room(&r->e->given, sizeof IMPORTED + sizeof THERE +
+                                             sizeof ENDS + r->most * AN_ID);
+  return *answer ? PAWL_OK : pawl_fail_memory(err);
+}
+
+static char *put_ids(const reading *r, int was_there, char *to) {
+  const char *front = "\"";
+
+  for (size_t i = 0; i < r->narrivals; i++) {
+    if (r->arrivals[i].was_there != was_there) continue;
+    to = pawl_hand_put(to, front);
+    to = pawl_hand_put(to, pawl_id_text_of(&r->arrivals[i].id).at);
+    to = pawl_hand_put(to, "\"");
+    front = ",\"";
+  }
+  return to;
+}
+
+static void write_answer(const reading *r, char *to) {
+  to = pawl_hand_put(to, IMPORTED);
+  to = put_ids(r, 0, to);
+  to = pawl_hand_put(to, THERE);
+  to = put_ids(r, 1, to);
+  (void)pawl_hand_put(to, ENDS);
+}
+
 pawl_code pawl_engine_import(pawl_engine *e, pawl_str text, pawl_str options,
-                             pawl_buf *out, pawl_error *err) {
+                             char **out, pawl_error *err) {
   reading r = {.e = e,
                .rest = text,
                .keep = {.alloc = &e->alloc},
                .told = {.alloc = &e->alloc}};
-  pawl_buf imported = {.alloc = &e->alloc}, there = {.alloc = &e->alloc};
-  pawl_object answer;
+  char *answer = NULL;
   pawl_code rc = PAWL_OK;
 
   pawl_options_init(&pawl_options_of_import, &r.options, sizeof r.options,
                     &e->alloc);
   r.options.line = 1;
-  pawl_list_begin(&r.imported, &imported);
-  pawl_list_begin(&r.there, &there);
   TRY(pawl_options_read(&pawl_options_of_import, options, &r.options, err));
   if (r.options.copy && r.options.release)
     TRY(wrong(err, "copy", "`copy` and `release` exclude each other"));
   r.now.no = r.options.line - 1;
+  if (out) TRY(make_answer(&r, &answer, err));
   TRY(take_lines(&r, err));
-  pawl_list_end(&r.imported);
-  pawl_list_end(&r.there);
-  TRY(pawl_buf_check(&imported, err));
-  TRY(pawl_buf_check(&there, err));
-  pawl_object_begin(&answer, out);
-  pawl_member_json(&answer, "imported", pawl_buf_str(&imported));
-  pawl_member_json(&answer, "there", pawl_buf_str(&there));
-  pawl_object_end(&answer);
-  rc = pawl_buf_check(out, err);
+  if (!out) goto out;
+  write_answer(&r, answer);
+  *out = answer;
+  answer = NULL;
 out:
+  pawl_free(NULL, answer);
+  pawl_release(&e->alloc, r.arrivals,
+               r.arrivals ? (r.most + 1) * sizeof *r.arrivals : 0);
   pawl_options_deinit(&pawl_options_of_import, &r.options);
   pawl_buf_deinit(&r.keep);
   pawl_buf_deinit(&r.told);
   pawl_misplaced_deinit(&r.lost);
-  pawl_buf_deinit(&imported);
-  pawl_buf_deinit(&there);
   drop(&e->alloc, &r.workflows);
   drop(&e->alloc, &r.rows);
   return rc;

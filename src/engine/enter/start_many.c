@@ -538,25 +538,19 @@ static pawl_code make_room(const many *m, char **answer, pawl_error *err) {
   return *answer ? PAWL_OK : pawl_fail_memory(err);
 }
 
-static char *put(char *to, const char *text) {
-  const size_t n = strlen(text);
-  memcpy(to, text, n + 1);
-  return to + n;
-}
-
 static void write_answer(const many *m, char *to) {
-  to = put(to, IDS);
+  to = pawl_hand_put(to, IDS);
   for (size_t i = 0; i < m->nitems; i++) {
-    to = put(to, i ? ",\"" : "\"");
-    to = put(to, pawl_id_text_of(&m->items[i].id).at);
-    to = put(to, "\"");
+    to = pawl_hand_put(to, i ? ",\"" : "\"");
+    to = pawl_hand_put(to, pawl_id_text_of(&m->items[i].id).at);
+    to = pawl_hand_put(to, "\"");
   }
-  to = put(to, CREATED);
+  to = pawl_hand_put(to, CREATED);
   for (size_t i = 0; i < m->nitems; i++) {
-    if (i) to = put(to, ",");
-    to = put(to, m->items[i].created ? "true" : "false");
+    if (i) to = pawl_hand_put(to, ",");
+    to = pawl_hand_put(to, m->items[i].created ? "true" : "false");
   }
-  (void)put(to, ENDS);
+  (void)pawl_hand_put(to, ENDS);
 }
 
 pawl_code pawl_engine_start_many(pawl_engine *e, const char *code,
