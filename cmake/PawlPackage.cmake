@@ -5,8 +5,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pawl
         RENAME copyright)
 install(FILES README.md CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pawl)
-install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pawl
-        PATTERN decisions EXCLUDE)
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/pawl)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME pawl)

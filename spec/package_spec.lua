@@ -194,6 +194,24 @@ describe("the Debian package", function()
     end
   end)
 
+  it("has pages whose links lead somewhere", function()
+    local pages = installed.sh(dir,
+      "cd root/usr/share/doc/pawl && find . -name '*.md'")
+    local seen = 0
+    for page in pages:gmatch "[^\n]+" do
+      local path = dir .. "/root/usr/share/doc/pawl/" .. page
+      local folder = path:match "^(.*/)"
+      for link in tmp.read(path):gmatch "%]%(([^)#%s]+)" do
+        if not link:find "://" then
+          seen = seen + 1
+          local file <close> = io.open(folder .. link, "rb") -- or a folder
+          assert.is_truthy(file, page .. ": " .. link)
+        end
+      end
+    end
+    assert.is_true(seen > 50)
+  end)
+
   it("needs what it is linked with, and has the linker look again", function()
     local control = installed.sh(dir, "dpkg-deb -f " .. package)
     assert.matches("\nPackage: pawl\n", "\n" .. control, 1, true)

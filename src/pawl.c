@@ -479,7 +479,7 @@ void pawl_executor_id(const pawl_engine *engine, char out[37]) {
 static pawl_code lend(pawl_engine *engine, const char *name,
                       pawl_function_fn fn, void *ud, void (*destroy)(void *ud),
                       pawl_error *err) {
-  NEEDS(fn);
+  if (!fn) return pawl_fail(err, PAWL_MISUSE, "pawl_register: `fn` is NULL");
   CALL(pawl_engine_lend(engine, name, fn, ud, destroy, err));
 }
 

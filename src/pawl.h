@@ -57,7 +57,8 @@
  *          and children have the tenant of their instance, or sender, and meet
  *          their own alone.
  * Inside   Handlers and callbacks (log, trace, clock, alloc, wake, commit, publish,
- *          progress, functions of pawl_register) may call pawl_now, pawl_interrupt,
+ *          progress, functions of pawl_register, and their `destroy` while the
+ *          engine closes) may call pawl_now, pawl_interrupt,
  *          pawl_executor_id, pawl_is_new, pawl_count, pawl_memory, pawl_format
  *          and pawl_free of their own engine; every other call is PAWL_MISUSE there, and does nothing.
  *          `wake` may be called from another thread, and there of all these
@@ -1207,8 +1208,10 @@ PAWL_API PAWL_MUSTUSE pawl_code pawl_register(pawl_engine *engine,
  * call gives the id that it has). `id`: the
  * instance's, written with 36 characters and a zero. `created` (may be NULL):
  * 0 when the key named an earlier instance.
- * PAWL_NOTFOUND: no such workflow, or version. PAWL_VALUE and PAWL_INVALID say
- * what of input or options is wrong; PAWL_LIMIT: too large.
+ * PAWL_NOTFOUND: there is no such version. Where none is asked for, a code that
+ * nobody knows yet is no error: the instance waits for who loads it (see
+ * unknown_fail). PAWL_VALUE and PAWL_INVALID say what of input or options is
+ * wrong; PAWL_LIMIT: too large.
  * When the key is another instance's, `on_existing` says what follows: "return"
  * gives that one; "fail" is PAWL_EXISTS, with its id in the message; "replace"
  * asks it to cancel, and the new one has the key at once, in one transaction.

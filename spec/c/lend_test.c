@@ -301,6 +301,7 @@ static void what_is_not_lent_is_given_back(void) {
   CHECK_INT(pawl_register(e, longest, echo, &w, destroy, &err), PAWL_INVALID);
   CHECK_INT(pawl_register(e, "echo", echo, &w, destroy, &err), PAWL_EXISTS);
   CHECK_INT(pawl_register(e, "x", NULL, &w, destroy, &err), PAWL_MISUSE);
+  CHECK_STR(pawl_strz(err.message), "pawl_register: `fn` is NULL");
   CHECK_INT(pawl_register(e, NULL, echo, &w, destroy, &err), PAWL_INVALID);
   CHECK_INT(pawl_register(NULL, "x", echo, &w, destroy, &err), PAWL_MISUSE);
   CHECK_INT(w.destroyed, 10);

@@ -428,4 +428,19 @@ describe("a slot", function()
     assert(engine:backup(empty, { replace = true }))
     assert.equal("ok", sound(empty))
   end)
+
+  it("is refused to a store in memory, which is as it was", function()
+    local engine <close> = assert(pawl.open ":memory:")
+    local dir = tmp.dir()
+    assert(engine:load(rounds()))
+    local id = assert(engine:start "t.round")
+    local other = dir .. "/other.db"
+    shell.output { "sqlite3", other, "create table mine (x)" }
+    for _, path in ipairs { tmp.file("text.db", "mine"), other } do
+      kit.refused("not_a_store", "", nil,
+        engine:backup(path, { replace = true }))
+      assert.equal("created", kit.status(engine, id))
+    end
+    assert(engine:backup(dir .. "/slot.db"))
+  end)
 end)

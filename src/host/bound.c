@@ -225,11 +225,22 @@ static pawl_code fail_stopped(const pawl_host *host, pawl_error *err) {
   return host->load_stop;
 }
 
+/* Nobody tries again, and what the hint has to say is the limit (room is told
+ * by who knows it: pawl_engine_tell_memory). */
+static pawl_code fail_short(pawl_error *err) {
+  return pawl_fail(err, PAWL_NOMEM,
+                   "the file was not loaded to its end: the engine has used "
+                   "what memory it may");
+}
+
 pawl_code pawl_bound_end(pawl_host *host, pawl_code rc, pawl_error *err) {
   if (host->meter) {
     host->meter->interrupted = NULL;
     host->meter->heard = 0;
-    return rc == PAWL_INTERRUPTED ? pawl_bound_fail_interrupted(err) : rc;
+    if (rc == PAWL_INTERRUPTED) return pawl_bound_fail_interrupted(err);
+    return rc == PAWL_NOMEM && host->meter->met == PAWL_LIMIT_SHORT
+               ? fail_short(err)
+               : rc;
   }
   if (!is_bounded(host)) return rc;
   ask_now_and_then(host, host->main);

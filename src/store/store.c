@@ -103,6 +103,12 @@ static pawl_code settle(pawl_store *store, pawl_code rc) {
   return rc;
 }
 
+/* Of a call with a copy: what is not a store there is the copy, or the file
+ * that it was to replace. Ours stays, one in memory above all. */
+static pawl_code settle_copy(pawl_store *store, pawl_code rc) {
+  return rc == PAWL_NOT_A_STORE ? rc : settle(store, rc);
+}
+
 static pawl_code migrate(pawl_store *store, const pawl_store_options *o,
                          int only_looks, pawl_error *err) {
   pawl_migrate_options options = {.alloc = store->alloc,
@@ -783,7 +789,7 @@ pawl_code pawl_store_backup(pawl_store *store, pawl_copy *copy,
 
   TRY(pawl_store_settle(store, err));
   TRY(pawl_store_begin(store, PAWL_UNIT_READ, err));
-  TRY(settle(store, store->driver->backup(store->conn, copy, stop, err)));
+  TRY(settle_copy(store, store->driver->backup(store->conn, copy, stop, err)));
 out:
   pawl_store_rollback(store);
   return rc;
@@ -831,8 +837,8 @@ pawl_code pawl_store_restore(pawl_store *store, const char *path,
   TRY(store->driver->restore(store->conn, NULL, stop, bytes, err));
   TRY(open_copy(store, path, image, &from, err));
   TRY(pawl_store_begin(from, PAWL_UNIT_READ, err));
-  TRY(settle(store, store->driver->restore(store->conn, from->conn, stop,
-                                           bytes, err)));
+  TRY(settle_copy(store, store->driver->restore(store->conn, from->conn, stop,
+                                                bytes, err)));
   store->epoch++;
 out:
   pawl_store_close(from);

@@ -231,8 +231,9 @@ function pawl.doctor(url, options) end
 ---@field takes? string|string[]    of these it may define another's as well
 ---@field may? { db?: boolean|string|string[]|{ read?: string|string[], write?: string|string[] }, await?: boolean, start?: string|string[], signal?: string|string[], host?: string|string[] }  what
 ---                                 its handlers may call; nothing of these
----@field memory? integer           bytes of its Lua state; 16 MB
----@field instructions? integer     of a handler, and of a load; 5 million
+---@field memory? integer           bytes of its Lua state, 2 MB at least; 16 MB
+---@field instructions? integer     of a handler, and of a load, 100,000 at
+---                                 least; 5 million
 ---@field time? number|string       the same; 0.1 s
 ---@field wait? number|string       of a handler, with all that it waits; 60 s
 ---@field effects? integer          events, notes, starts, attributes and log

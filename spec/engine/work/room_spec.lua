@@ -271,6 +271,16 @@ kit.describe("an engine with a limit of memory", function(backend)
     assert.matches("attempt 1 failed with nomem", why)
   end)
 
+  it("has no room for a file of limited trust, and tells the limit", function()
+    local engine = backend.fresh(private { memory_bytes = 2 * MB,
+      trust = { level = "limited", memory = 60 * MB, instructions = 1e9,
+        time = 60 } })
+    kit.refused("nomem", "was not loaded to its end", "memory_bytes is",
+      engine:load(tmp.file("flow.lua",
+        "local t = {} for i = 1, 1e6 do t[i] = { i } end")))
+    assert(engine:load(tmp.file("plain.lua", PLAIN)))
+  end)
+
   it("stops one of limited trust, whatever that may use", function()
     local engine, clock = backend.fresh(private { memory_bytes = 6 * MB,
       trust = { level = "limited", memory = 60 * MB, instructions = 1e9,
