@@ -969,7 +969,7 @@ out:
   return rc;
 }
 
-/* Of what is to happen now, or is refused: a lease is not what was in the way. */
+/* Of what is to happen now, or is refused: no lease was in the way. */
 static pawl_code tell_hindered(const change *c, int done,
                                const pawl_error *hindered, pawl_error *err) {
   if (done || !hindered->code || !(c->kind & (PURGE | CARRY))) return PAWL_OK;
