@@ -288,18 +288,20 @@ kit.describe("a key that is in use", function(backend)
       return { after.transactions - before.transactions,
         after.statements - before.statements }
     end
-    -- Some send a wake-up beside, as time goes by: what the cheapest costs.
-    local function least(key, how)
-      local found
-      for i = 1, 8 do
-        how.key = key .. i
-        local one = cost(how)
-        if not found or one[2] < found[2] then found = one end
-      end
-      return found
+    -- Some send a wake-up beside, as time goes by, and on a busy machine most:
+    -- what the cheapest costs, of eight at least.
+    local function keep_least(found, how)
+      local one = cost(how)
+      return found and found[2] <= one[2] and found or one
     end
-    assert.same(least("a", {}),
-      least("b", { reuse = "ended", on_existing = "fail" }))
+    local free, asked
+    for i = 1, 100 do
+      free = keep_least(free, { key = "a" .. i })
+      asked = keep_least(asked, { key = "b" .. i, reuse = "ended",
+        on_existing = "fail" })
+      if i >= 8 and free[2] == asked[2] then break end
+    end
+    assert.same(free, asked)
   end)
 end)
 
