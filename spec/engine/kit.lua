@@ -320,7 +320,7 @@ end
 
 --- Counters as they add up: how many rows they are depends on how many were
 --- counted at once.
-local function folded(rows)
+function kit.folded(rows)
   local list, known = {}, {}
   for _, row in ipairs(rows) do
     local words = {}
@@ -356,7 +356,7 @@ function kit.everything(backend, url)
         row[column] = named(row[column])
       end
     end
-    found[name] = name == "counter" and folded(rows) or rows
+    found[name] = name == "counter" and kit.folded(rows) or rows
   end
   return found
 end
