@@ -278,6 +278,45 @@ static void every_allocation_may_be_refused(const char *url,
   if (all) printf("%s: %lld allocations\n", url, (long long)n);
 }
 
+/* ---- a part of a life ---- */
+
+/* One that is well until requests of a part of it are refused. */
+static life new_life(const char *url, const char *file) {
+  return (life){.url = url,
+                .file = file,
+                .is_well = 1,
+                .clock = {INT64_C(1800000000000000)}};
+}
+
+static void refuse_at(life *l, int64_t fail_at, int for_ever) {
+  l->alloc.requests = 0;
+  l->alloc.fail_at = fail_at;
+  l->alloc.for_ever = for_ever;
+  l->is_well = 0;
+}
+
+/* How many requests there were. */
+static int64_t refuse_no_more(life *l) {
+  const int64_t n = l->alloc.requests;
+  l->alloc.fail_at = 0;
+  return n;
+}
+
+/* A life with that part; returns how many allocations the part had. */
+typedef int64_t part_fn(const char *url, const char *file, const void *what,
+                        int64_t fail_at, int for_ever);
+
+/* Each request of it, or `samples` of them: alone, and with all behind it. */
+static void refuse_each(part_fn *part, const char *url, const char *file,
+                        const void *what, int samples) {
+  const int64_t n = part(url, file, what, 0, 0);
+  const int64_t step = samples ? n / samples + 1 : 1;
+
+  for (int64_t at = 1; at <= n; at += step)
+    for (int for_ever = 0; for_ever < 2; for_ever++)
+      part(url, file, what, at, for_ever);
+}
+
 /* ---- the tick of one transactional step, and that of a join ---- */
 
 /* What is decided in its transaction is stored by that, not by a batch. A join
@@ -298,24 +337,18 @@ static const char SQL[] =
 
 /* `joins`: of the tick in which the join fires, else of the first. Returns how
  * many allocations it had. */
-static int64_t run_sql(const char *url, const char *file, int joins,
+static int64_t run_sql(const char *url, const char *file, const void *what,
                        int64_t fail_at, int for_ever) {
-  life l = {.url = url,
-            .file = file,
-            .is_well = 1,
-            .clock = {INT64_C(1800000000000000)}};
+  const int joins = *(const int *)what;
+  life l = new_life(url, file);
   char *text = NULL;
   int64_t n;
   wipe(url);
   if (!CHECK(begin(&l))) return 0;
   if (joins) ticks(&l, 2), l.clock.us += 3600 * 1000000LL;
-  l.alloc.requests = 0;
-  l.alloc.fail_at = fail_at;
-  l.alloc.for_ever = for_ever;
-  l.is_well = 0;
+  refuse_at(&l, fail_at, for_ever);
   ticks(&l, 1);
-  n = l.alloc.requests;
-  l.alloc.fail_at = 0;
+  n = refuse_no_more(&l);
   l.is_well = 1;
   for (int i = 0; i < 4; i++) ticks(&l, 2), l.clock.us += 3600 * 1000000LL;
   l.alloc.requests = INT64_MIN / 2; /* what follows is for messages alone */
@@ -338,12 +371,8 @@ static int64_t run_sql(const char *url, const char *file, int joins,
 
 static void a_tick_may_be_refused(const char *url, const char *file,
                                   int joins) {
-  int all = url != pgbase_url && !getenv("PAWL_SAMPLES");
-  int64_t n = run_sql(url, file, joins, 0, 0);
-  int64_t step = all ? 1 : n / samples_of(url) + 1;
-  for (int64_t at = 1; at <= n; at += step)
-    for (int for_ever = 0; for_ever < 2; for_ever++)
-      run_sql(url, file, joins, at, for_ever);
+  const int all = url != pgbase_url && !getenv("PAWL_SAMPLES");
+  refuse_each(run_sql, url, file, &joins, all ? 0 : samples_of(url));
 }
 
 /* ---- a change, while the handler of another waits ---- */
@@ -380,24 +409,18 @@ static int begin_held(life *l) {
 
 /* The slot for it is one of the requests, and is refused while another is
  * held. Returns how many there were. */
-static int64_t run_change(const char *url, const char *file, const asked *a,
+static int64_t run_change(const char *url, const char *file, const void *what,
                           int64_t fail_at, int for_ever) {
-  life l = {.url = url,
-            .file = file,
-            .is_well = 1,
-            .clock = {INT64_C(1800000000000000)}};
+  const asked *a = what;
+  life l = new_life(url, file);
   char *text = NULL;
   int64_t n;
 
   wipe(url);
   if (!CHECK(begin_held(&l))) return 0;
-  l.alloc.requests = 0;
-  l.alloc.fail_at = fail_at;
-  l.alloc.for_ever = for_ever;
-  l.is_well = 0;
+  refuse_at(&l, fail_at, for_ever);
   ASK(&l, pawl_change(l.e, l.id, a->change, NULL, &text, &err), PAWL_OK);
-  n = l.alloc.requests;
-  l.alloc.fail_at = 0;
+  n = refuse_no_more(&l);
   for (int again = 0; again < 2; again++) { /* it may be met by now */
     const pawl_code rc = pawl_change(l.e, l.id, a->change, NULL, NULL, NULL);
     CHECK(rc == PAWL_OK || rc == PAWL_ALREADY_FINISHED || rc == PAWL_CONFLICT);
@@ -415,13 +438,9 @@ static int64_t run_change(const char *url, const char *file, const asked *a,
 }
 
 static void a_change_may_be_refused(const char *url, const char *file) {
-  for (int i = 0; i < NCHANGES; i++) {
-    const int64_t n = run_change(url, file, &CHANGES[i], 0, 0);
-    const int64_t step = url == pgbase_url ? n / samples_of(url) + 1 : 1;
-    for (int64_t at = 1; at <= n; at += step)
-      for (int for_ever = 0; for_ever < 2; for_ever++)
-        run_change(url, file, &CHANGES[i], at, for_ever);
-  }
+  for (int i = 0; i < NCHANGES; i++)
+    refuse_each(run_change, url, file, &CHANGES[i],
+                url == pgbase_url ? samples_of(url) : 0);
 }
 
 /* ---- what is done with one that has ended ---- */
@@ -463,12 +482,10 @@ static pawl_code remove_by(life *l, const char *kind, pawl_error *err) {
 
 /* It is not said to be held by somebody. Returns how many allocations it had.
  */
-static int64_t run_removal(const char *url, const char *file, const removal *r,
+static int64_t run_removal(const char *url, const char *file, const void *what,
                            int64_t fail_at, int for_ever) {
-  life l = {.url = url,
-            .file = file,
-            .is_well = 1,
-            .clock = {INT64_C(1800000000000000)}};
+  const removal *r = what;
+  life l = new_life(url, file);
   char *text = NULL;
   int64_t n;
 
@@ -476,13 +493,9 @@ static int64_t run_removal(const char *url, const char *file, const removal *r,
   if (!CHECK(begin(&l))) return 0;
   ticks(&l, 2);
   if (r->before) ASK(&l, remove_by(&l, r->before, &err), PAWL_OK);
-  l.alloc.requests = 0;
-  l.alloc.fail_at = fail_at;
-  l.alloc.for_ever = for_ever;
-  l.is_well = 0;
+  refuse_at(&l, fail_at, for_ever);
   ASK(&l, remove_by(&l, r->kind, &err), PAWL_OK);
-  n = l.alloc.requests;
-  l.alloc.fail_at = 0;
+  n = refuse_no_more(&l);
   l.is_well = 1;
   const pawl_code rc =
       remove_by(&l, r->kind, NULL); /* it may be done by now */
@@ -498,13 +511,8 @@ static int64_t run_removal(const char *url, const char *file, const removal *r,
 static void a_removal_may_be_refused(const char *url, const char *file) {
   const int few = url == pgbase_url;
 
-  for (int i = 0; i < (few ? FEW_REMOVALS : NREMOVALS); i++) {
-    const int64_t n = run_removal(url, file, &REMOVALS[i], 0, 0);
-    const int64_t step = few ? n / FEW_REMOVALS + 1 : 1;
-    for (int64_t at = 1; at <= n; at += step)
-      for (int for_ever = 0; for_ever < 2; for_ever++)
-        run_removal(url, file, &REMOVALS[i], at, for_ever);
-  }
+  for (int i = 0; i < (few ? FEW_REMOVALS : NREMOVALS); i++)
+    refuse_each(run_removal, url, file, &REMOVALS[i], few ? FEW_REMOVALS : 0);
 }
 
 static int write_file(const char *path, const char *text) {
