@@ -94,6 +94,12 @@ pawl_code pawl_fail_memory(pawl_error *err) {
   return pawl_fail(err, PAWL_NOMEM, "out of memory");
 }
 
+pawl_code pawl_fail_so(pawl_error *err, const pawl_error *why) {
+  assert(why->code != PAWL_OK);
+  if (err) *err = *why;
+  return why->code;
+}
+
 void pawl_error_hint(pawl_error *err, const char *fmt, ...) {
   va_list args;
 

@@ -45,6 +45,9 @@ pawl_code pawl_fail_as(pawl_error *err, pawl_code code, const char *sqlstate,
     PAWL_PRINTF(5, 6);
 /* PAWL_NOMEM, when there is nothing more to say. */
 pawl_code pawl_fail_memory(pawl_error *err);
+/* As another call has failed, whose error was kept apart until it was known to
+ * be the caller's: hands it on whole, and returns its code. */
+pawl_code pawl_fail_so(pawl_error *err, const pawl_error *why);
 /* What only this level knows; no-ops when err is NULL. */
 void pawl_error_hint(pawl_error *err, const char *fmt, ...) PAWL_PRINTF(2, 3);
 void pawl_error_where(pawl_error *err, const char *fmt, ...) PAWL_PRINTF(2, 3);

@@ -62,10 +62,7 @@ static pawl_code say_so(pawl_engine *e, waiting *w, int64_t mono,
       e->store, waiter_put, NULL, &why, .shard = pawl_shard_of(e, w->id),
       .id = w->id, .ttl_us = WAITER_US, .now = pawl_store_now(e->store));
   if (rc == PAWL_OK) return PAWL_OK;
-  if (!may_only_read(&why)) {
-    if (err) *err = why;
-    return rc;
-  }
+  if (!may_only_read(&why)) return pawl_fail_so(err, &why);
   w->is_told = 0;
   w->again_mono_us = PAWL_NEVER;
   return PAWL_OK;

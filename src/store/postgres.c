@@ -934,8 +934,7 @@ static pawl_code listen_once(client *c, pawl_error *err) {
   c->is_listening = rc == PAWL_OK;
   c->is_deaf = rc == PAWL_READONLY;
   if (rc == PAWL_OK || c->is_deaf) return PAWL_OK;
-  if (err) *err = why;
-  return rc;
+  return pawl_fail_so(err, &why);
 }
 
 /* Has anybody else notified us of what we wait for? Without a payload: that

@@ -567,10 +567,7 @@ pawl_code pawl_store_begin(pawl_store *store, int unit, pawl_error *err) {
     MUST(reopen(store, err));
     rc = begin(store, unit, &why);
   }
-  if (rc != PAWL_OK) {
-    if (err) *err = why;
-    return rc;
-  }
+  if (rc != PAWL_OK) return pawl_fail_so(err, &why);
   store->phase = IN_UNIT;
   store->unit = unit;
   store->nsent = 0;

@@ -973,8 +973,7 @@ out:
 static pawl_code tell_hindered(const change *c, int done,
                                const pawl_error *hindered, pawl_error *err) {
   if (done || !hindered->code || !(c->kind & (PURGE | CARRY))) return PAWL_OK;
-  if (err) *err = *hindered;
-  return hindered->code;
+  return pawl_fail_so(err, hindered);
 }
 
 /* One whose purge has begun, and was cut short, needs no second letter; nor

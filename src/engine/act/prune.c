@@ -229,10 +229,8 @@ static pawl_code mark(sweep *w, const pawl_purgeable *p, pawl_error *err) {
   if (rc != PAWL_OK && rc != PAWL_CONFLICT && rc != PAWL_ALREADY_FINISHED &&
       rc != PAWL_NOTFOUND)
     return rc;
-  if (rc == PAWL_OK && !done && hindered.code) {
-    if (err) *err = hindered;
-    return hindered.code;
-  }
+  if (rc == PAWL_OK && !done && hindered.code)
+    return pawl_fail_so(err, &hindered);
   if (!done) pawl_sweep_count_of(w)->kept[PAWL_KEPT_LEASED]++;
   return PAWL_OK;
 }

@@ -265,10 +265,7 @@ static pawl_code judge(const request *r, const answer *a, int got, int *done,
     return PAWL_OK;
   }
   if (a->pending || (!a->taken && !got)) return PAWL_OK;
-  if (a->refused) {
-    if (err) *err = a->why;
-    return a->why.code;
-  }
+  if (a->refused) return pawl_fail_so(err, &a->why);
   *done = 1;
   return PAWL_OK;
 }
@@ -445,12 +442,10 @@ static pawl_code follow(pawl_engine *e, const request *r, pawl_taker *take,
     if (rc == PAWL_OK || pawl_code_is_transient(rc))
       rc = settle(e, r, seq, got, done, &wait, &why);
   } while (wait && !pawl_store_held(e->store) && wait_for(&tries));
-  if (pawl_code_is_transient(rc)) {
+  if (pawl_code_is_transient(rc))
     *hindered = why;
-  } else if (rc != PAWL_OK) {
-    if (err) *err = why;
-    return rc;
-  }
+  else if (rc != PAWL_OK)
+    return pawl_fail_so(err, &why);
   /* one that was decided without memory is given back, and nobody is told */
   if (!hindered->code && e->ration.refused != refused)
     (void)pawl_fail_memory(hindered);

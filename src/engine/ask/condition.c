@@ -115,8 +115,7 @@ static pawl_code read_wal(condition *c, pawl_error *err) {
   if (rc == PAWL_OK && r.nrows)
     c->wal_bytes = pawl_read_health_wal(&r, 0).bytes;
   if (rc == PAWL_OK || !strcmp(why.sqlstate, "42501")) return PAWL_OK;
-  if (err) *err = why;
-  return rc;
+  return pawl_fail_so(err, &why);
 }
 
 /* ---- what it comes to ---- */

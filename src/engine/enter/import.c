@@ -437,8 +437,7 @@ static pawl_code store_batch(reading *r, int from, int *upto, int *at,
     if (rc == PAWL_OK) continue;
     if (rc == PAWL_VALUE) why.code = rc = PAWL_INVALID;
     (void)at_line(rows[k].no, rc, &why);
-    if (err) *err = why;
-    return rc;
+    return pawl_fail_so(err, &why);
   }
   *upto = k;
   if (rows[from].is == PAWL_CARRIED_instance && r->is_moved) forget_away(a);

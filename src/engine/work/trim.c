@@ -236,10 +236,7 @@ static pawl_code try_trim(pawl_engine *e, pawl_held *h, pawl_error *err) {
     return rc;
   }
   h->trimmed = -1;
-  if (rc == PAWL_UNREACHABLE) {
-    if (err) *err = why;
-    return rc;
-  }
+  if (rc == PAWL_UNREACHABLE) return pawl_fail_so(err, &why);
   if (rc != PAWL_BUSY)
     pawl_log_error(&e->log, PAWL_WARN, "a history was not trimmed", &why);
   return PAWL_OK;
