@@ -109,6 +109,7 @@ static void nodes_are_found_by_their_whole_name(void) {
   CHECK_INT(pawl_def_node(d, "reserve2", 8), -1);
   CHECK_INT(pawl_def_node(d, "reserve2", 7), 0);
   CHECK_INT(pawl_def_node(d, "", 0), -1);
+  CHECK_INT(pawl_def_node(d, NULL, 0), -1);
   CHECK_INT(pawl_def_node(d, "done\0", 5), -1);
   pawl_def_free(d);
 }

@@ -424,7 +424,7 @@ int pawl_def_has_undo(const pawl_def *def) {
 
 int pawl_def_node(const pawl_def *def, const char *name, size_t len) {
   int low = 0, high = def->nnodes; /* the first not below `name` */
-  if (!def->by_name || (len && memchr(name, 0, len))) return -1;
+  if (!def->by_name || !len || memchr(name, 0, len)) return -1;
   while (low < high) {
     int mid = low + (high - low) / 2;
     if (compare(def->nodes[def->by_name[mid]].name, name, len) < 0)

@@ -380,7 +380,7 @@ pawl_code pawl_def_number(pawl_def *def, int64_t version, pawl_error *err);
 
 /* Has it a step that can be undone? */
 int pawl_def_has_undo(const pawl_def *def);
-/* Index of a node by name; -1. */
+/* Index of a node by name, which may be null where `len` is 0; -1. */
 int pawl_def_node(const pawl_def *def, const char *name, size_t len);
 /* The same; *at is where it may be, and then where it is. */
 int pawl_def_node_at(const pawl_def *def, const char *name, int *at);

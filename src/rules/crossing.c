@@ -133,7 +133,7 @@ static int index_of(const pawl_def *def, const char *name) {
 int pawl_crossing_across(const pawl_crossing *c, const char *node,
                          pawl_buf *name) {
   pawl_map_name(c->map, node, name);
-  return pawl_def_node(c->to, name->at ? name->at : "", name->len);
+  return pawl_def_node(c->to, name->at, name->len);
 }
 
 static const char *items_of(const pawl_node *each) {

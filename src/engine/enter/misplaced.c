@@ -47,7 +47,7 @@ static pawl_code lacks_node(pawl_misplaced *m, pawl_str name, const char *what,
 
 static pawl_code check_node(pawl_misplaced *m, pawl_str name, int waits,
                             pawl_error *err) {
-  const int at = name.at ? pawl_def_node(m->def, name.at, name.len) : -1;
+  const int at = pawl_def_node(m->def, name.at, name.len);
 
   if (at < 0) return lacks_node(m, name, "stands at node", "node", err);
   const pawl_node *node = &m->def->nodes[at];

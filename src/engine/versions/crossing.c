@@ -204,7 +204,7 @@ static pawl_code find_lost(pawl_engine *e, const pawl_crossing *c,
     int at;
     pawl_renames_follow(renames, row.instance, row.seq, row.node, &now);
     TRY(pawl_buf_check(&now, err));
-    at = pawl_def_node(c->from, now.at ? now.at : "", now.len);
+    at = pawl_def_node(c->from, now.at, now.len);
     if (at < 0 || !c->from->nodes[at].has_undo ||
         pawl_crossing_across(c, c->from->nodes[at].name, &name) >= 0)
       continue;

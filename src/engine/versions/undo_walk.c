@@ -25,7 +25,7 @@ static void mark_inside(pawl_undo_walk *w, const pawl_spots *spots, int fork) {
 
 static pawl_code find_meant(pawl_engine *e, pawl_undo_walk *w,
                             pawl_error *err) {
-  const int by = w->by.at ? pawl_def_node(w->def, w->by.at, w->by.len) : -1;
+  const int by = pawl_def_node(w->def, w->by.at, w->by.len);
   const char **of = by < 0 ? NULL : w->def->nodes[by].of;
   pawl_spots *spots = NULL;
 
@@ -55,7 +55,7 @@ static int undoable_node(pawl_undo_walk *w, int64_t seq, pawl_str was) {
   if (!was.at) return -1;
   pawl_renames_follow(w->renames, &w->id, seq, was, &name);
   if (name.failed) w->list->failed = 1;
-  at = name.len ? pawl_def_node(w->def, name.at, name.len) : -1;
+  at = pawl_def_node(w->def, name.at, name.len);
   pawl_buf_deinit(&name);
   if (at >= 0 && w->meant.len && !w->meant.at[at]) return -1;
   return at >= 0 && w->def->nodes[at].has_undo ? at : -1;
